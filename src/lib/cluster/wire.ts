@@ -1,0 +1,204 @@
+// launch-pad's documents, to the byte: desired.json, status.json, shards, the registry files. Nothing else knows their fields.
+// Field names, null against absent, and defaults are the system's own; see fingerprint.ts for what is hashed.
+import { z } from 'zod';
+
+const text = z.string().min(1);
+const count = z.int().min(1);
+
+const secretRefSchema = z.object({ name: z.string().regex(/^[A-Z][A-Z0-9_]*$/), ssm: text });
+const volumeSchema = z.object({ name: text, path: z.string().startsWith('/') });
+const ingressSchema = z.object({ domain: text, port: z.int().min(1).max(65535), edge: text });
+const healthCheckSchema = z.object({
+  path: z.string().startsWith('/'),
+  port: z.int().min(1).max(65535).optional(),
+  intervalMs: count.default(2000),
+  timeoutMs: count.default(2000),
+  healthyThreshold: count.default(2),
+});
+const rolloutSchema = z.object({
+  maxSurge: count.default(1),
+  drainTimeout: z.string().default('20s'),
+  stopGrace: z.string().default('30s'),
+});
+const databaseSchema = z.object({
+  engine: z.literal('postgres'),
+  version: text,
+  databases: z.array(text).default([]),
+});
+const backupSchema = z.object({
+  schedule: text,
+  retentionDays: count,
+  bucket: text,
+  prefix: z.string(),
+});
+
+/** One service on one node; unknown fields of newer writers are dropped. */
+export const serviceSchema = z.object({
+  project: text,
+  service: text,
+  image: text,
+  cpu: count,
+  memory: count,
+  replicas: count.default(1),
+  env: z.record(z.string(), z.string()).default({}),
+  secretRefs: z.array(secretRefSchema).default([]),
+  restartAt: z.string().optional(),
+  cron: z.string().optional(),
+  ingress: ingressSchema.nullable().default(null),
+  healthCheck: healthCheckSchema.nullable().default(null),
+  rollout: rolloutSchema.default({ maxSurge: 1, drainTimeout: '20s', stopGrace: '30s' }),
+  volumes: z.array(volumeSchema).default([]),
+  database: databaseSchema.optional(),
+  backup: backupSchema.optional(),
+  jobRun: z.object({ id: text, requestedAt: text }).optional(),
+});
+export type DesiredService = z.infer<typeof serviceSchema>;
+
+/** The envelope: services are parsed one by one, so that a bad one is its own error and not the tick's. */
+export const desiredEnvelopeSchema = z.object({
+  version: z.literal(3),
+  nodeId: text,
+  updatedAt: text,
+  services: z.array(z.unknown()),
+});
+
+export type DesiredDocument = {
+  version: 3;
+  nodeId: string;
+  updatedAt: string;
+  services: DesiredService[];
+};
+
+export const serviceStates = [
+  'pending',
+  'pulling',
+  'starting',
+  'running',
+  'stopping',
+  'error',
+  'stopped',
+] as const;
+export type ServiceState = (typeof serviceStates)[number];
+
+export type ReplicaStatus = {
+  index: number;
+  containerId: string | null;
+  hostPort: number | null;
+  state: ServiceState;
+  image: string;
+  healthy: boolean;
+};
+
+export type CronStatus = { lastRunAt: string | null; lastExitCode: number | null; nextRunAt: string | null };
+
+export type BackupStatus = {
+  lastRunAt: string | null;
+  lastSuccessAt: string | null;
+  lastError: string | null;
+  nextRunAt: string | null;
+  databases: { name: string; lastSuccessAt: string | null; sizeBytes: number | null }[];
+};
+
+export type JobRunStatus = {
+  id: string;
+  requestedAt: string;
+  startedAt: string | null;
+  finishedAt: string | null;
+  exitCode: number | null;
+  state: 'pending' | 'running' | 'succeeded' | 'failed';
+  message: string;
+};
+
+export type ServiceStatus = {
+  project: string;
+  service: string;
+  image: string;
+  state: ServiceState;
+  message: string;
+  containerId: string | null;
+  desiredReplicas: number;
+  runningReplicas: number;
+  replicas: ReplicaStatus[];
+  cron?: CronStatus;
+  backup?: BackupStatus;
+  jobRun?: JobRunStatus;
+  updatedAt: string;
+};
+
+export type HostSample = {
+  cpuPercent: number;
+  memoryUsedMb: number;
+  memoryTotalMb: number;
+  sampledAt: string;
+};
+
+export type NodeStatus = {
+  nodeId: string;
+  agentId: string;
+  lastSeen: string;
+  agentVersion: string;
+  services: ServiceStatus[];
+  caddy: { managed: boolean; lastReloadAt: string | null; error: string | null };
+  edgeRoutes: { domain: string; upstreams: number }[];
+  host?: HostSample | null;
+};
+
+export type ShardBackend = { domain: string; hostPort: number; healthPath?: string };
+export type UpstreamShard = {
+  nodeId: string;
+  privateIp: string;
+  updatedAt: string;
+  backends: ShardBackend[];
+};
+
+/** `nodes/<id>/node.json`: the registry entry that launch-pad's own CLI reads, strictly. */
+export type NodeRegistryEntry = {
+  nodeId: string;
+  clusterId: string;
+  instanceId: string | null;
+  instanceType: string;
+  region: string;
+  availabilityZone: string | null;
+  role: 'app' | 'edge';
+  privateIp: string | null;
+  /** 1024 = one vCPU. */
+  totalCpu: number;
+  /** MB. */
+  totalMemory: number;
+  reservedCpu: number;
+  reservedMemory: number;
+  publicIp: string | null;
+  eipAllocationId: string | null;
+  securityGroupId: string | null;
+  iamInstanceProfile: string | null;
+  provisioning: 'ec2' | 'external';
+  advertiseIp: string | null;
+  iamUserName: string | null;
+  agentId: string;
+  agentVersion: string | null;
+  agentType: 'ts' | 'rust';
+  createdAt: string;
+  createdBy: string;
+  state: 'provisioning' | 'ready' | 'stopped' | 'terminating' | 'terminated';
+};
+
+export type EdgeRegistryEntry = { nodeId: string; domains: string[]; updatedAt: string };
+
+export type ClusterDocument = {
+  clusterId: string;
+  defaultEdge: string | null;
+  region: string;
+  createdAt: string;
+  createdBy: string;
+  autoscale: unknown;
+  snsTopicArn: string | null;
+};
+
+/** Every document in the store is JSON with two-space indentation and a final newline. */
+export function renderDocument(document: unknown): string {
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+export function serviceKey(service: { project: string; service: string }): string {
+  return `${service.project}/${service.service}`;
+}

@@ -1,0 +1,96 @@
+// The configuration as the program sees it: defaults filled in, durations in milliseconds, overrides applied.
+// `schema.ts` says what people may write; `load.ts` turns that into this.
+
+export type Role = 'app' | 'edge';
+
+export type ClusterConfig = {
+  /** Absent on an operator's machine that only deploys. */
+  nodeId?: string;
+  agentId?: string;
+  clusterId: string;
+  roles: readonly Role[];
+  /** The edge's id in the store; `<nodeId>-edge` on a box that is both. */
+  edgeId?: string;
+  region: string;
+  advertiseIp?: string;
+  /** Address that published ports are bound to, or `advertise` for `advertiseIp`. */
+  publish: string;
+  /** `file:///path` or `s3://bucket[/prefix]`. */
+  store: string;
+  endpoint?: string;
+  /** `file:///path` or `ssm`. */
+  secrets: string;
+  notify: 'none' | 'sns';
+  /** `file:///path` or `cloudwatch`. */
+  logs: string;
+  /** Bucket (`file:///path` or `s3://bucket`) for services whose backup names none. */
+  backups: string;
+  intervals: { tickMs: number; livenessMs: number; statsMs: number; edgeMs: number };
+  docker: { socket: string; parallel: number };
+  caddy: { admin: string };
+  balancer: 'auto' | 'haproxy' | 'caddy';
+  /** Agent version that status.json reports. */
+  agentVersion: string;
+  /** Per-container sampling (LAUNCHPAD_STATS_SERVICES=0 turns it off). */
+  statsServices: boolean;
+  /** Log written and skipped store writes (LAUNCHPAD_DEBUG_S3=1). */
+  debugStore: boolean;
+  /** One tick only, also with --watch (LAUNCHPAD_ONCE=1). */
+  once: boolean;
+  /** launch-pad's state file, imported once. */
+  importState: string;
+};
+
+export type JobsConfig = {
+  serverUrl: string;
+  nodeId: string;
+  concurrency: number;
+  http: {
+    listen: string;
+    readTimeoutMs: number;
+    writeTimeoutMs: number;
+    idleTimeoutMs: number;
+    tls: { enabled: boolean; certPath?: string; keyPath?: string; caPath?: string; bootstrapCaPath?: string };
+  };
+  heartbeat: { intervalMs: number; timeoutMs: number };
+};
+
+export type CommandsConfig = {
+  listenAddr: string;
+  proxyListenAddr: string;
+  proxyBackendHost: string;
+  machineId: number;
+  token: string;
+  centralBaseUrl: string;
+  heartbeatIntervalMs: number;
+  maxOutputBytes: number;
+  jobRetentionMs: number;
+  proxyDrainTimeoutMs: number;
+  user: string;
+};
+
+export type ActionsConfig = {
+  node: string;
+  pull: string;
+  push: string;
+  checkout: string;
+  script?: string;
+  timeoutMs: number;
+  user: string;
+  /** Control side only: where the state directories are. */
+  root?: string;
+};
+
+export type HooksConfig = {
+  failure?: { command?: readonly string[]; url?: string; timeoutMs: number };
+};
+
+export type Config = {
+  cluster?: ClusterConfig;
+  jobs?: JobsConfig;
+  commands?: CommandsConfig;
+  actions?: ActionsConfig;
+  hooks: HooksConfig;
+  /** What the loader noticed and did not refuse, one sentence each. */
+  warnings: readonly string[];
+};

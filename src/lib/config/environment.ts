@@ -1,0 +1,65 @@
+// The environment variables that mean something to us, as values. Together with paths.ts the only reader of process.env.
+
+/** Seed systems' variables that override the configuration, by name. Empty strings count as unset. */
+export type Overrides = Readonly<Partial<Record<OverrideName, string>>>;
+
+export const overrideNames = [
+  'LAUNCHPAD_POLL_MS',
+  'LAUNCHPAD_LIVENESS_MS',
+  'LAUNCHPAD_STATS_INTERVAL_MS',
+  'LAUNCHPAD_STATS_SERVICES',
+  'LAUNCHPAD_ONCE',
+  'LAUNCHPAD_DEBUG_S3',
+  'LAUNCHPAD_CADDY_ADMIN',
+  'LAUNCHPAD_STATE',
+  'LAUNCHPAD_AGENT_CONFIG',
+  'LAUNCHPAD_ADVERTISE_IP',
+  'LAUNCHPAD_BACKUP_DIR',
+  'LAUNCHPAD_AGENT_VERSION',
+  'AGENDA_NODE_CONFIG',
+  'DEPLOY_TIMEOUT_SECS',
+  'AWS_ENDPOINT_URL',
+] as const;
+
+export type OverrideName = (typeof overrideNames)[number];
+
+export function readOverrides(env: NodeJS.ProcessEnv = process.env): Overrides {
+  const overrides: Partial<Record<OverrideName, string>> = {};
+  for (const name of overrideNames) {
+    const value = env[name];
+    if (value !== undefined && value !== '') overrides[name] = value;
+  }
+  return overrides;
+}
+
+/** How we were started, as far as it changes what we print. */
+export type Invocation = {
+  /** stderr goes to the journal: lines carry a priority prefix and no colour. */
+  journal: boolean;
+  /** systemd started us (as opposed to a person). */
+  unit: boolean;
+  colour: boolean;
+};
+
+export function readInvocation(
+  env: NodeJS.ProcessEnv = process.env,
+  isTty = process.stderr.isTTY,
+): Invocation {
+  const journal = env['JOURNAL_STREAM'] !== undefined && isTty !== true;
+  return {
+    journal,
+    unit: env['INVOCATION_ID'] !== undefined,
+    colour: isTty === true && env['NO_COLOR'] === undefined && env['TERM'] !== 'dumb',
+  };
+}
+
+/** What a program that we start inherits: enough to run, nothing of ours. */
+export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const child: Record<string, string> = {};
+  for (const name of ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'SSL_CERT_FILE']) {
+    const value = env[name];
+    if (value !== undefined) child[name] = value;
+  }
+  child['PATH'] ??= '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+  return child;
+}

@@ -1,0 +1,101 @@
+// What we ask of a container engine and what it answers, in our words. parse.ts turns the engine's JSON into these.
+
+export type ContainerState = 'created' | 'running' | 'paused' | 'restarting' | 'removing' | 'exited' | 'dead';
+
+export type PublishedPort = { containerPort: number; hostPort: number; hostIp: string };
+
+/** One row of the engine's list: all that a tick needs, for one request. */
+export type ContainerSummary = {
+  id: string;
+  name: string;
+  /** The reference the container was created from. */
+  image: string;
+  imageId: string;
+  labels: Readonly<Record<string, string>>;
+  state: ContainerState;
+  /** The engine's words, `Up 3 hours (healthy)`, `Exited (1) 5 seconds ago`. */
+  statusText: string;
+  createdAt: Date;
+  ports: readonly PublishedPort[];
+  networks: readonly string[];
+  /** Names of mounted volumes. */
+  volumes: readonly string[];
+};
+
+export type ContainerDetails = {
+  id: string;
+  name: string;
+  state: ContainerState;
+  exitCode: number;
+  error: string;
+  oomKilled: boolean;
+  /** Undefined where the engine gives its zero time. */
+  startedAt: Date | undefined;
+  finishedAt: Date | undefined;
+  restartCount: number;
+  labels: Readonly<Record<string, string>>;
+  env: readonly string[];
+  image: string;
+  imageId: string;
+};
+
+export type ContainerSpec = {
+  name: string;
+  image: string;
+  env: Readonly<Record<string, string>>;
+  labels: Readonly<Record<string, string>>;
+  command?: readonly string[];
+  /** Fractions of a CPU: 0.5 is half of one. */
+  cpus?: number;
+  memoryBytes?: number;
+  restart: 'no' | 'unless-stopped';
+  network?: { name: string; aliases: readonly string[] };
+  ports: readonly PublishedPort[];
+  volumes: readonly { name: string; path: string; labels?: Readonly<Record<string, string>> }[];
+  /** Every container that we start has bounded logs. */
+  logs: { maxSizeBytes: number; maxFiles: number };
+};
+
+export type ImageSummary = { id: string; references: readonly string[]; sizeBytes: number; createdAt: Date };
+export type VolumeSummary = {
+  name: string;
+  labels: Readonly<Record<string, string>>;
+  createdAt: Date | undefined;
+};
+
+/** Progress of a pull, for people: `layer` is the engine's short id. */
+export type PullProgress = { layer: string; status: string; currentBytes?: number; totalBytes?: number };
+
+export type Engine = {
+  /** The API version in use; known after the first answer. */
+  readonly apiVersion: string | undefined;
+  /** Requests sent by this client so far. */
+  readonly requestCount: number;
+  listContainers(filter: { labels: readonly string[] }): Promise<readonly ContainerSummary[]>;
+  inspectContainer(id: string): Promise<ContainerDetails | undefined>;
+  /** Throws InputError for what the engine refuses, NameTakenError for a name in use, ImageMissingError. */
+  createContainer(spec: ContainerSpec): Promise<{ id: string }>;
+  /** Starting what runs is success. */
+  startContainer(id: string): Promise<void>;
+  /** Sends the stop signal, waits up to the grace, kills. Stopping what is stopped or gone is success. */
+  stopContainer(id: string, graceSeconds: number): Promise<void>;
+  killContainer(id: string, signal: string): Promise<void>;
+  /** Resolves with the exit code once the container is not running. */
+  waitContainer(id: string): Promise<number>;
+  /** Removes the container, never its volumes. Removing what is gone is success. */
+  removeContainer(id: string, options: { force: boolean }): Promise<void>;
+  ensureNetwork(name: string, labels: Readonly<Record<string, string>>): Promise<void>;
+  /** Joining a network twice is success. */
+  connectNetwork(network: string, containerId: string, aliases: readonly string[]): Promise<void>;
+  removeNetwork(name: string): Promise<void>;
+  listVolumes(filter: { namePrefix: string }): Promise<readonly VolumeSummary[]>;
+  removeVolume(name: string): Promise<void>;
+  hasImage(reference: string): Promise<boolean>;
+  pullImage(reference: string, onProgress?: (progress: PullProgress) => void): Promise<void>;
+  listImages(): Promise<readonly ImageSummary[]>;
+  removeImage(reference: string): Promise<void>;
+  /** The last lines of stdout and stderr, merged as the engine recorded them. */
+  containerLogs(id: string, options: { tailLines: number }): Promise<string>;
+  /** Ends kept connections, so that the process can exit. */
+  close(): void;
+};
