@@ -1,69 +1,18 @@
 // launch-pad's documents, to the byte: desired.json, status.json, shards, the registry files. Nothing else knows their fields.
 // Field names, null against absent, and defaults are the system's own; see fingerprint.ts for what is hashed.
-import { z } from 'zod';
+import type { z } from 'zod';
+import type { serviceSchema } from './schema.ts';
 
-const text = z.string().min(1);
-const count = z.int().min(1);
+/** The version of desired.json that we read and write. */
+export const desiredVersion = 3;
 
-const secretRefSchema = z.object({ name: z.string().regex(/^[A-Z][A-Z0-9_]*$/), ssm: text });
-const volumeSchema = z.object({ name: text, path: z.string().startsWith('/') });
-const ingressSchema = z.object({ domain: text, port: z.int().min(1).max(65535), edge: text });
-const healthCheckSchema = z.object({
-  path: z.string().startsWith('/'),
-  port: z.int().min(1).max(65535).optional(),
-  intervalMs: count.default(2000),
-  timeoutMs: count.default(2000),
-  healthyThreshold: count.default(2),
-});
-const rolloutSchema = z.object({
-  maxSurge: count.default(1),
-  drainTimeout: z.string().default('20s'),
-  stopGrace: z.string().default('30s'),
-});
-const databaseSchema = z.object({
-  engine: z.literal('postgres'),
-  version: text,
-  databases: z.array(text).default([]),
-});
-const backupSchema = z.object({
-  schedule: text,
-  retentionDays: count,
-  bucket: text,
-  prefix: z.string(),
-});
-
-/** One service on one node; unknown fields of newer writers are dropped. */
-export const serviceSchema = z.object({
-  project: text,
-  service: text,
-  image: text,
-  cpu: count,
-  memory: count,
-  replicas: count.default(1),
-  env: z.record(z.string(), z.string()).default({}),
-  secretRefs: z.array(secretRefSchema).default([]),
-  restartAt: z.string().optional(),
-  cron: z.string().optional(),
-  ingress: ingressSchema.nullable().default(null),
-  healthCheck: healthCheckSchema.nullable().default(null),
-  rollout: rolloutSchema.default({ maxSurge: 1, drainTimeout: '20s', stopGrace: '30s' }),
-  volumes: z.array(volumeSchema).default([]),
-  database: databaseSchema.optional(),
-  backup: backupSchema.optional(),
-  jobRun: z.object({ id: text, requestedAt: text }).optional(),
-});
+/** One service on one node, as schema.ts leaves it: defaults filled in, unknown fields dropped. */
 export type DesiredService = z.infer<typeof serviceSchema>;
-
-/** The envelope: services are parsed one by one, so that a bad one is its own error and not the tick's. */
-export const desiredEnvelopeSchema = z.object({
-  version: z.literal(3),
-  nodeId: text,
-  updatedAt: text,
-  services: z.array(z.unknown()),
-});
+export type Ingress = NonNullable<DesiredService['ingress']>;
+export type HealthCheck = NonNullable<DesiredService['healthCheck']>;
 
 export type DesiredDocument = {
-  version: 3;
+  version: typeof desiredVersion;
   nodeId: string;
   updatedAt: string;
   services: DesiredService[];

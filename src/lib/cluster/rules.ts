@@ -1,0 +1,132 @@
+// What a service must satisfy beyond its shape, wherever its definition comes from: names that become paths and arguments, and
+// combinations that would destroy data. Pure and free of schemas.
+import { namePattern, nodeIdPattern } from '../ids.ts';
+import type { DesiredService } from './wire.ts';
+
+/** `field` is the path below the service, `ingress.domain`, `volumes[1].name`. */
+export type Problem = { field: string; message: string };
+
+const nameRule = 'use lower-case letters, digits and "-", at most 40, not starting with "-"';
+const volumeNamePattern = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+const domainLabel = '[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?';
+const domainPattern = new RegExp(`^(\\*\\.)?${domainLabel}(\\.${domainLabel})*$`);
+/** Printable ASCII: the path stands in requests and in proxies' configurations, where a blank or a newline would end it. */
+const pathPattern = /^\/[\x21-\x7e]*$/;
+
+/** Everything that is wrong with the service, in the order of its fields; none if it may run. */
+export function findProblems(service: DesiredService): Problem[] {
+  return [
+    ...nameProblems(service),
+    ...envProblems(service.env),
+    ...scheduleProblems(service),
+    ...webProblems(service),
+    ...volumeProblems(service),
+    ...dataProblems(service),
+  ];
+}
+
+function nameProblems({ project, service, image }: DesiredService): Problem[] {
+  const problems: Problem[] = [];
+  if (!namePattern.test(project)) {
+    problems.push({ field: 'project', message: `${quote(project)} is no project name: ${nameRule}` });
+  }
+  if (!namePattern.test(service)) {
+    problems.push({ field: 'service', message: `${quote(service)} is no service name: ${nameRule}` });
+  }
+  if (!/^[\x21-\x7e]+$/.test(image) || image.startsWith('-')) {
+    problems.push({ field: 'image', message: `${quote(image)} is no image reference` });
+  }
+  return problems;
+}
+
+/** Values go through byte for byte; what no environment can hold is refused by name, never by value. */
+function envProblems(env: DesiredService['env']): Problem[] {
+  const problems: Problem[] = [];
+  for (const [name, value] of Object.entries(env)) {
+    if (name === '' || /[=\0]/.test(name)) {
+      problems.push({ field: 'env', message: `${quote(name)} is no name of an environment variable` });
+    } else if (value.includes('\0')) {
+      problems.push({ field: `env.${name}`, message: 'the value holds a NUL character' });
+    }
+  }
+  return problems;
+}
+
+function scheduleProblems({ timeZone, backup }: DesiredService): Problem[] {
+  const problems: Problem[] = [];
+  if (timeZone !== undefined && !isTimeZone(timeZone)) {
+    problems.push({ field: 'timeZone', message: `${quote(timeZone)} is no time zone` });
+  }
+  if (backup?.timeZone !== undefined && !isTimeZone(backup.timeZone)) {
+    problems.push({ field: 'backup.timeZone', message: `${quote(backup.timeZone)} is no time zone` });
+  }
+  return problems;
+}
+
+function webProblems({ ingress, healthCheck }: DesiredService): Problem[] {
+  const problems: Problem[] = [];
+  if (ingress !== null && (ingress.domain.length > 253 || !domainPattern.test(ingress.domain))) {
+    problems.push({ field: 'ingress.domain', message: `${quote(ingress.domain)} is no domain name` });
+  }
+  if (ingress !== null && !nodeIdPattern.test(ingress.edge)) {
+    problems.push({ field: 'ingress.edge', message: `${quote(ingress.edge)} is no node id` });
+  }
+  if (healthCheck !== null && !pathPattern.test(healthCheck.path)) {
+    problems.push({ field: 'healthCheck.path', message: `${quote(healthCheck.path)} is no path of a URL` });
+  }
+  return problems;
+}
+
+function volumeProblems({ volumes }: DesiredService): Problem[] {
+  const problems: Problem[] = [];
+  const seen = new Set<string>();
+  for (const [index, { name, path }] of volumes.entries()) {
+    if (!volumeNamePattern.test(name)) {
+      problems.push({ field: `volumes[${index}].name`, message: `${quote(name)} is no volume name` });
+    }
+    if (!/^\/[^\0]+$/.test(path)) {
+      problems.push({ field: `volumes[${index}].path`, message: `${quote(path)} is no path of a mount` });
+    }
+    for (const [field, value] of Object.entries({ name, path })) {
+      if (seen.has(`${field} ${value}`)) {
+        problems.push({ field: `volumes[${index}].${field}`, message: `${quote(value)} is there twice` });
+      }
+      seen.add(`${field} ${value}`);
+    }
+  }
+  return problems;
+}
+
+function dataProblems({ database, replicas, backup }: DesiredService): Problem[] {
+  const problems: Problem[] = [];
+  if (database !== undefined && replicas > 1) {
+    const message = `a database cannot have ${replicas} replicas: they would be ${replicas} engines on one volume`;
+    problems.push({ field: 'replicas', message });
+  }
+  if (backup !== undefined && !isKeyPrefix(backup.prefix)) {
+    problems.push({ field: 'backup.prefix', message: `${quote(backup.prefix)} is no prefix of keys` });
+  }
+  return problems;
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Empty, or components that cannot climb out of a bucket that is a directory. */
+function isKeyPrefix(prefix: string): boolean {
+  if (prefix === '') return true;
+  const components = prefix.replace(/\/$/, '').split('/');
+  return components.every(
+    (component) => /^[^\0\\]+$/.test(component) && component !== '.' && component !== '..',
+  );
+}
+
+function quote(value: string): string {
+  return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}...` : value);
+}
