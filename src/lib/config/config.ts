@@ -25,6 +25,7 @@ export type ClusterConfig = {
   logs: string;
   /** Bucket (`file:///path` or `s3://bucket`) for services whose backup names none. */
   backups: string;
+  /** `statsMs` 0: no sampling. */
   intervals: { tickMs: number; livenessMs: number; statsMs: number; edgeMs: number };
   docker: { socket: string; parallel: number };
   caddy: { admin: string };
@@ -70,6 +71,7 @@ export type CommandsConfig = {
 };
 
 export type ActionsConfig = {
+  /** Empty, as are `pull`, `push` and `checkout`, on a machine that has only the control side. */
   node: string;
   pull: string;
   push: string;
@@ -86,6 +88,8 @@ export type HooksConfig = {
 };
 
 export type Config = {
+  /** The configuration file, for messages. */
+  file?: string;
   cluster?: ClusterConfig;
   jobs?: JobsConfig;
   commands?: CommandsConfig;

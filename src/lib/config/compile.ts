@@ -1,0 +1,169 @@
+// From the files to a Config: parse, check the shape, put seed files under their sections, apply defaults, overrides
+// and rules. Finds all problems, not only the first. Imported only when no compiled form is at hand.
+import { dirname, resolve } from 'node:path';
+import { ConfigError, describeError } from '../errors.ts';
+import type { Config } from './config.ts';
+import { type ConfigDocument, parseYaml } from './document.ts';
+import type { Overrides } from './environment.ts';
+import type { Paths } from './paths.ts';
+import { type Problem, readIssues, sortProblems, wantedOf } from './problems.ts';
+import { configSchema, knownKeysAt } from './schema.ts';
+import { type Findings, type Layer, mergeSection, type RawSection } from './section.ts';
+import { readActions, readHooks } from './section-actions.ts';
+import { readCluster } from './section-cluster.ts';
+import { readCommands } from './section-commands.ts';
+import { readJobs } from './section-jobs.ts';
+import { placeUnknownKeys, readSeedLayer, type SeedSection } from './seeds.ts';
+import { readSource, type Source } from './sources.ts';
+
+export type CompiledConfig = {
+  /** Only to be used when there is no problem. */
+  config: Config;
+  problems: readonly Problem[];
+  /** The files it was made from, reeve.yaml first. */
+  sources: readonly Source[];
+  /** The seed system's file of each section that has one. */
+  seedFiles: Readonly<Partial<Record<SeedSection, string>>>;
+};
+
+type Work = {
+  paths: Paths;
+  overrides: Overrides;
+  document: ConfigDocument;
+  sections: Record<string, RawSection>;
+  /** Sections whose shape is wrong: their rules are not looked at. */
+  broken: ReadonlySet<string>;
+  sources: Source[];
+  seedFiles: Partial<Record<SeedSection, string>>;
+  findings: Findings;
+};
+
+/** `main` is reeve.yaml, undefined where only the environment names configuration files. */
+export async function compileConfig(
+  main: Source | undefined,
+  around: { paths: Paths; overrides: Overrides },
+): Promise<CompiledConfig> {
+  const findings: Findings = { problems: [], warnings: [] };
+  const work = openWork(main, around, findings);
+  const config = await readSections(work);
+  return {
+    config,
+    problems: sortProblems(findings.problems),
+    sources: work.sources,
+    seedFiles: work.seedFiles,
+  };
+}
+
+function openWork(
+  main: Source | undefined,
+  around: { paths: Paths; overrides: Overrides },
+  findings: Findings,
+): Work {
+  const file = around.paths.configFile;
+  const parsed = parseYaml(file, main?.text ?? '');
+  findings.problems.push(...parsed.problems);
+  const document = parsed.document ?? { file, value: undefined, placeOf: () => undefined };
+  const broken = checkShape(document, findings);
+  const isMapping = typeof document.value === 'object' && document.value !== null;
+  const sections = { ...(isMapping ? (document.value as Work['sections']) : {}) };
+  if (parsed.problems.length === 0) nameSeedFiles(sections, around.overrides, findings);
+  return { ...around, document, sections, broken, sources: main ? [main] : [], seedFiles: {}, findings };
+}
+
+function checkShape(document: ConfigDocument, findings: Findings): ReadonlySet<string> {
+  const value = document.value ?? {};
+  const parsed = configSchema.safeParse(value, { error: wantedOf });
+  if (parsed.success) return new Set();
+  const { issues } = parsed.error;
+  const { problems, unknownKeys } = readIssues(issues, {
+    document,
+    value,
+    base: [],
+    knownKeys: (path) => knownKeysAt(configSchema, path),
+  });
+  findings.problems.push(...problems, ...placeUnknownKeys(unknownKeys, document));
+  const mismatches = issues.filter((issue) => issue.code !== 'unrecognized_keys');
+  return new Set(mismatches.map((issue) => String(issue.path[0])));
+}
+
+/** The seed systems' variables name their files; agenda-node's yields to a file named here, launch-pad's does not. */
+function nameSeedFiles(sections: Work['sections'], overrides: Overrides, findings: Findings): void {
+  const agentJson = overrides.LAUNCHPAD_AGENT_CONFIG;
+  if (agentJson !== undefined) {
+    const { cluster } = sections;
+    if (cluster === undefined || typeof cluster?.['file'] === 'string') {
+      sections['cluster'] = { ...cluster, file: agentJson };
+    } else {
+      findings.warnings.push('LAUNCHPAD_AGENT_CONFIG is ignored, as section cluster names no file');
+    }
+  }
+  const nodeYaml = overrides.AGENDA_NODE_CONFIG;
+  if (nodeYaml !== undefined && sections['commands'] === undefined) {
+    sections['commands'] = { file: nodeYaml };
+  }
+}
+
+async function readSections(work: Work): Promise<Config> {
+  const { findings } = work;
+  const config: Config = { file: work.document.file, hooks: {}, warnings: findings.warnings };
+  const cluster = await openSection(work, 'cluster');
+  if (cluster) config.cluster = readCluster(cluster, work);
+  const jobs = await openSection(work, 'jobs');
+  if (jobs) config.jobs = readJobs(jobs);
+  const commands = await openSection(work, 'commands');
+  if (commands) {
+    config.commands = readCommands(commands);
+    warnOfReaders(work, 'commands');
+  }
+  const actions = await openSection(work, 'actions');
+  if (actions) config.actions = readActions(actions, work);
+  const hooks = await openSection(work, 'hooks');
+  if (hooks) config.hooks = readHooks(hooks);
+  if (Object.keys(work.sections).length === 0 && findings.problems.length === 0) {
+    findings.warnings.push(`${work.document.file} has no section: there is nothing to do on this machine`);
+  }
+  return config;
+}
+
+/** The section's layers merged; undefined where it is missing or its shape is wrong. */
+async function openSection(work: Work, name: SeedSection | 'hooks') {
+  const inline = work.sections[name];
+  if (inline === undefined || work.broken.has(name)) return undefined;
+  const { file, ...value } = inline;
+  const layers: Layer[] = [{ document: work.document, base: [name], value }];
+  if (typeof file === 'string' && name !== 'hooks') {
+    const layer = await openSeedFile(work, name, file);
+    if (layer === undefined) return undefined;
+    layers.push(layer);
+  }
+  return mergeSection<Record<string, never>>(name, layers, work.findings);
+}
+
+async function openSeedFile(work: Work, name: SeedSection, file: string): Promise<Layer | undefined> {
+  const path = resolve(dirname(work.document.file), file);
+  const named = work.document.placeOf([name, 'file'], 'value');
+  const place = named === undefined ? {} : { file: work.document.file, ...named };
+  try {
+    const source = await readSource(path);
+    if (source === undefined) {
+      work.findings.problems.push({ ...place, message: `cannot read ${path}: there is no such file` });
+      return undefined;
+    }
+    work.sources.push(source);
+    work.seedFiles[name] = path;
+    return readSeedLayer(name, source, work.findings);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    work.findings.problems.push({ ...place, message: describeError(error) });
+    return undefined;
+  }
+}
+
+/** Whoever reads the token runs commands here. */
+function warnOfReaders(work: Work, name: 'commands'): void {
+  const holder = work.seedFiles[name] ?? work.document.file;
+  const source = work.sources.find(({ path }) => path === holder);
+  if (source !== undefined && (source.mode & 0o077) !== 0) {
+    work.findings.warnings.push(`${holder} holds a token and others can read it: chmod 600 ${holder}`);
+  }
+}

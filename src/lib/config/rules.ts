@@ -1,0 +1,62 @@
+// What a command asks of a configuration that has been loaded. Each answers with the part asked for, or throws a
+// ConfigError that says what to write or which command is meant.
+import { ConfigError } from '../errors.ts';
+import type { ClusterConfig, Config, Role } from './config.ts';
+
+/** A reader of the store calls a node stale when its status is older than this. */
+export const staleWindowMs = 60_000;
+
+type SectionName = 'cluster' | 'jobs' | 'commands' | 'actions';
+
+export type NodeConfig = ClusterConfig & { nodeId: string; agentId: string };
+
+export function requireSection<N extends SectionName>(config: Config, name: N): NonNullable<Config[N]> {
+  const section = config[name];
+  if (section === undefined) {
+    throw new ConfigError(`section ${name} is missing in ${config.file ?? 'the configuration'}`);
+  }
+  return section;
+}
+
+export function requireCluster(config: Config): ClusterConfig {
+  return requireSection(config, 'cluster');
+}
+
+/** A machine that is a node, rather than one that only deploys. */
+export function requireNode(config: Config): NodeConfig {
+  const cluster = requireCluster(config);
+  const { nodeId } = cluster;
+  if (nodeId === undefined) {
+    throw new ConfigError(
+      `cluster.nodeId is missing in ${config.file ?? 'the configuration'}: this machine is no node`,
+    );
+  }
+  return { ...cluster, nodeId, agentId: cluster.agentId ?? nodeId };
+}
+
+const commandOfRole: Record<Role, string> = { app: 'reeve reconcile', edge: 'reeve edge' };
+
+/** A node does what its role says, and fails closed otherwise. */
+export function requireRole(config: Config, role: 'edge', command: string): NodeConfig & { edgeId: string };
+export function requireRole(config: Config, role: Role, command: string): NodeConfig;
+export function requireRole(config: Config, role: Role, command: string): NodeConfig {
+  const node = requireNode(config);
+  if (!node.roles.includes(role)) {
+    const right = node.roles.map((own) => `\`${commandOfRole[own]}\``).join(' or ');
+    throw new ConfigError(
+      `cannot run reeve ${command}: the role of node ${node.nodeId} is ${node.roles.join(' and ')}, not ${role}: run ${right} instead`,
+    );
+  }
+  return role === 'edge' ? { ...node, edgeId: node.edgeId ?? node.nodeId } : node;
+}
+
+/** The node's side of `actions`, rather than the control side alone. */
+export function requireActionsNode(config: Config): NonNullable<Config['actions']> {
+  const actions = requireSection(config, 'actions');
+  if (actions.node === '') {
+    throw new ConfigError(
+      `actions.node is missing in ${config.file ?? 'the configuration'}: this machine has only the control side`,
+    );
+  }
+  return actions;
+}

@@ -1,0 +1,92 @@
+// The section `jobs`: ployd-node's keys, rules and defaults. What is missing is refused before any default is applied.
+import type { JobsConfig } from './config.ts';
+import { isPublicBind, parseListenAddress } from './listen.ts';
+import type { JobsInput } from './schema.ts';
+import { given, isWebUrl, type Section, toMsOr } from './section.ts';
+
+/** More at once than this is a mistake, as in the original. */
+const maxConcurrency = 64;
+
+export function readJobs(section: Section<JobsInput>): JobsConfig {
+  const { value } = section;
+  const { http, heartbeat } = value;
+  const jobs: JobsConfig = {
+    serverUrl: readServerUrl(section),
+    nodeId: readNodeId(section),
+    concurrency: readConcurrency(section),
+    http: {
+      listen: given(http?.listen) ?? ':8444',
+      readTimeoutMs: toMsOr(http?.read_timeout, 30_000),
+      writeTimeoutMs: toMsOr(http?.write_timeout, 30_000),
+      idleTimeoutMs: toMsOr(http?.idle_timeout, 120_000),
+      tls: readTls(section),
+    },
+    heartbeat: {
+      intervalMs: toMsOr(heartbeat?.interval, 30_000),
+      timeoutMs: toMsOr(heartbeat?.timeout, 10_000),
+    },
+  };
+  checkListen(section, jobs);
+  return jobs;
+}
+
+function readServerUrl(section: Section<JobsInput>): string {
+  const url = given(section.value.server_url);
+  if (url === undefined) {
+    section.report(['server_url'], 'is missing: write it, or name the file that has it with "file"');
+    return '';
+  }
+  if (!isWebUrl(url)) section.report(['server_url'], 'must be a URL that begins with http:// or https://');
+  return url.replace(/\/+$/, '');
+}
+
+function readNodeId(section: Section<JobsInput>): string {
+  const nodeId = given(section.value.node_id);
+  if (nodeId === undefined) section.report(['node_id'], 'is missing');
+  else if (!/^[0-9A-Za-z_-]{1,64}$/.test(nodeId)) {
+    section.report(
+      ['node_id'],
+      `must be 1 to 64 letters, digits, "_" and "-", not ${JSON.stringify(nodeId)}`,
+    );
+  }
+  return nodeId ?? '';
+}
+
+function readConcurrency(section: Section<JobsInput>): number {
+  const concurrency = section.value.concurrency ?? 1;
+  if (concurrency > maxConcurrency) {
+    section.warn(`jobs.concurrency ${concurrency} is capped at ${maxConcurrency}`);
+    return maxConcurrency;
+  }
+  return Math.max(1, concurrency);
+}
+
+function readTls(section: Section<JobsInput>): JobsConfig['http']['tls'] {
+  const tls = section.value.http?.tls;
+  const enabled = tls?.enabled ?? false;
+  const paths = {
+    certPath: given(tls?.cert_path),
+    keyPath: given(tls?.key_path),
+    caPath: given(tls?.ca_path),
+    bootstrapCaPath: given(tls?.bootstrap_ca_path),
+  };
+  if (enabled) {
+    const required = { cert_path: paths.certPath, key_path: paths.keyPath, ca_path: paths.caPath };
+    for (const [key, path] of Object.entries(required)) {
+      if (path === undefined) section.report(['http', 'tls', key], 'is missing, and TLS is enabled');
+    }
+  }
+  const known = Object.entries(paths).filter(([, path]) => path !== undefined);
+  return { enabled, ...(Object.fromEntries(known) as Record<string, string>) };
+}
+
+function checkListen(section: Section<JobsInput>, { http }: JobsConfig): void {
+  const address = parseListenAddress(http.listen);
+  if (address === undefined) {
+    section.report(['http', 'listen'], `must be HOST:PORT or :PORT, not ${JSON.stringify(http.listen)}`);
+  } else if (!http.tls.enabled && isPublicBind(address.host)) {
+    section.warn(
+      `jobs.http.tls is off while jobs.http.listen is ${http.listen}: whoever reaches it can start containers`,
+    );
+  }
+}

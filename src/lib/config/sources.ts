@@ -1,0 +1,46 @@
+// Reading the files a configuration consists of. A source's digest covers its bytes and its mode, as both are judged.
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { ConfigError, systemErrorCode } from '../errors.ts';
+
+export type Source = { path: string; text: string; mode: number; digest: string };
+
+/** Far above any configuration, far below what would hurt. */
+const maxSourceBytes = 1024 * 1024;
+
+/** Undefined where there is no such file. Throws ConfigError for what cannot be read. */
+export async function readSource(path: string): Promise<Source | undefined> {
+  try {
+    const file = await open(path, 'r');
+    try {
+      const about = await file.stat();
+      if (!about.isFile()) throw new ConfigError(`cannot read ${path}: it is not a regular file`);
+      if (about.size > maxSourceBytes) throw new ConfigError(`cannot read ${path}: it is larger than 1 MiB`);
+      return describeSource(path, await file.readFile(), about.mode & 0o777);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    const code = systemErrorCode(error);
+    if (code === 'ENOENT') return undefined;
+    throw new ConfigError(`cannot read ${path}: ${readFailures[code ?? ''] ?? code}`, { cause: error });
+  }
+}
+
+export function describeSource(path: string, bytes: Uint8Array, mode: number): Source {
+  const digest = createHash('sha256')
+    .update(`${mode.toString(8)}\n`)
+    .update(bytes)
+    .digest('hex');
+  try {
+    return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes), mode, digest };
+  } catch (error) {
+    throw new ConfigError(`cannot read ${path}: it is not UTF-8 text`, { cause: error });
+  }
+}
+
+const readFailures: Record<string, string> = {
+  EACCES: 'permission denied: run this as root, or as a user who may read it',
+  ENOTDIR: 'a part of its path is not a directory',
+};
