@@ -57,6 +57,8 @@ export type ContainerSpec = {
 };
 
 export type ImageSummary = { id: string; references: readonly string[]; sizeBytes: number; createdAt: Date };
+export type ImageIdentity = { id: string; digests: readonly string[] };
+
 export type VolumeSummary = {
   name: string;
   labels: Readonly<Record<string, string>>;
@@ -90,7 +92,8 @@ export type Engine = {
   removeNetwork(name: string): Promise<void>;
   listVolumes(filter: { namePrefix: string }): Promise<readonly VolumeSummary[]>;
   removeVolume(name: string): Promise<void>;
-  hasImage(reference: string): Promise<boolean>;
+  /** Undefined where it is not on this machine. Without digests it was built or imported here: no registry knows it. */
+  inspectImage(reference: string): Promise<ImageIdentity | undefined>;
   pullImage(reference: string, onProgress?: (progress: PullProgress) => void): Promise<void>;
   listImages(): Promise<readonly ImageSummary[]>;
   removeImage(reference: string): Promise<void>;
