@@ -5,7 +5,7 @@ import { InputError } from '../errors.ts';
 import { compareBytewise } from './canonical.ts';
 import { findProblems } from './rules.ts';
 import { desiredEnvelopeSchema, ingressSchema, serviceSchema } from './schema.ts';
-import { describeIssue, findUnknownFields } from './shape.ts';
+import { describeIssue, describePath, findUnknownFields } from './shape.ts';
 import { type DesiredService, desiredVersion, type Ingress, serviceKey } from './wire.ts';
 
 export type RejectedService = {
@@ -84,7 +84,7 @@ function parseService(raw: unknown, index: number): Accepted | RejectedService {
   const parsed = serviceSchema.safeParse(raw);
   if (!parsed.success) return reject(raw, index, describeIssue(parsed.error.issues[0]));
   const [problem] = findProblems(parsed.data);
-  if (problem !== undefined) return reject(raw, index, `${problem.field}: ${problem.message}`);
+  if (problem !== undefined) return reject(raw, index, `${describePath(problem.path)}: ${problem.message}`);
   return { index, service: parsed.data };
 }
 

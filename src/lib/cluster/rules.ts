@@ -3,8 +3,8 @@
 import { namePattern, nodeIdPattern } from '../ids.ts';
 import type { DesiredService } from './wire.ts';
 
-/** `field` is the path below the service, `ingress.domain`, `volumes[1].name`. */
-export type Problem = { field: string; message: string };
+/** `path` leads to the field below the service. */
+export type Problem = { path: readonly (string | number)[]; message: string };
 
 const nameRule = 'use lower-case letters, digits and "-", at most 40, not starting with "-"';
 const volumeNamePattern = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
@@ -28,13 +28,13 @@ export function findProblems(service: DesiredService): Problem[] {
 function nameProblems({ project, service, image }: DesiredService): Problem[] {
   const problems: Problem[] = [];
   if (!namePattern.test(project)) {
-    problems.push({ field: 'project', message: `${quote(project)} is no project name: ${nameRule}` });
+    problems.push({ path: ['project'], message: `${quote(project)} is no project name: ${nameRule}` });
   }
   if (!namePattern.test(service)) {
-    problems.push({ field: 'service', message: `${quote(service)} is no service name: ${nameRule}` });
+    problems.push({ path: ['service'], message: `${quote(service)} is no service name: ${nameRule}` });
   }
   if (!/^[\x21-\x7e]+$/.test(image) || image.startsWith('-')) {
-    problems.push({ field: 'image', message: `${quote(image)} is no image reference` });
+    problems.push({ path: ['image'], message: `${quote(image)} is no image reference` });
   }
   return problems;
 }
@@ -44,9 +44,9 @@ function envProblems(env: DesiredService['env']): Problem[] {
   const problems: Problem[] = [];
   for (const [name, value] of Object.entries(env)) {
     if (name === '' || /[=\0]/.test(name)) {
-      problems.push({ field: 'env', message: `${quote(name)} is no name of an environment variable` });
+      problems.push({ path: ['env'], message: `${quote(name)} is no name of an environment variable` });
     } else if (value.includes('\0')) {
-      problems.push({ field: `env.${name}`, message: 'the value holds a NUL character' });
+      problems.push({ path: ['env', name], message: 'the value holds a NUL character' });
     }
   }
   return problems;
@@ -55,10 +55,10 @@ function envProblems(env: DesiredService['env']): Problem[] {
 function scheduleProblems({ timeZone, backup }: DesiredService): Problem[] {
   const problems: Problem[] = [];
   if (timeZone !== undefined && !isTimeZone(timeZone)) {
-    problems.push({ field: 'timeZone', message: `${quote(timeZone)} is no time zone` });
+    problems.push({ path: ['timeZone'], message: `${quote(timeZone)} is no time zone` });
   }
   if (backup?.timeZone !== undefined && !isTimeZone(backup.timeZone)) {
-    problems.push({ field: 'backup.timeZone', message: `${quote(backup.timeZone)} is no time zone` });
+    problems.push({ path: ['backup', 'timeZone'], message: `${quote(backup.timeZone)} is no time zone` });
   }
   return problems;
 }
@@ -66,13 +66,16 @@ function scheduleProblems({ timeZone, backup }: DesiredService): Problem[] {
 function webProblems({ ingress, healthCheck }: DesiredService): Problem[] {
   const problems: Problem[] = [];
   if (ingress !== null && (ingress.domain.length > 253 || !domainPattern.test(ingress.domain))) {
-    problems.push({ field: 'ingress.domain', message: `${quote(ingress.domain)} is no domain name` });
+    problems.push({ path: ['ingress', 'domain'], message: `${quote(ingress.domain)} is no domain name` });
   }
   if (ingress !== null && !nodeIdPattern.test(ingress.edge)) {
-    problems.push({ field: 'ingress.edge', message: `${quote(ingress.edge)} is no node id` });
+    problems.push({ path: ['ingress', 'edge'], message: `${quote(ingress.edge)} is no node id` });
   }
   if (healthCheck !== null && !pathPattern.test(healthCheck.path)) {
-    problems.push({ field: 'healthCheck.path', message: `${quote(healthCheck.path)} is no path of a URL` });
+    problems.push({
+      path: ['healthCheck', 'path'],
+      message: `${quote(healthCheck.path)} is no path of a URL`,
+    });
   }
   return problems;
 }
@@ -82,14 +85,14 @@ function volumeProblems({ volumes }: DesiredService): Problem[] {
   const seen = new Set<string>();
   for (const [index, { name, path }] of volumes.entries()) {
     if (!volumeNamePattern.test(name)) {
-      problems.push({ field: `volumes[${index}].name`, message: `${quote(name)} is no volume name` });
+      problems.push({ path: ['volumes', index, 'name'], message: `${quote(name)} is no volume name` });
     }
     if (!/^\/[^\0]+$/.test(path)) {
-      problems.push({ field: `volumes[${index}].path`, message: `${quote(path)} is no path of a mount` });
+      problems.push({ path: ['volumes', index, 'path'], message: `${quote(path)} is no path of a mount` });
     }
     for (const [field, value] of Object.entries({ name, path })) {
       if (seen.has(`${field} ${value}`)) {
-        problems.push({ field: `volumes[${index}].${field}`, message: `${quote(value)} is there twice` });
+        problems.push({ path: ['volumes', index, field], message: `${quote(value)} is there twice` });
       }
       seen.add(`${field} ${value}`);
     }
@@ -101,10 +104,10 @@ function dataProblems({ database, replicas, backup }: DesiredService): Problem[]
   const problems: Problem[] = [];
   if (database !== undefined && replicas > 1) {
     const message = `a database cannot have ${replicas} replicas: they would be ${replicas} engines on one volume`;
-    problems.push({ field: 'replicas', message });
+    problems.push({ path: ['replicas'], message });
   }
   if (backup !== undefined && !isKeyPrefix(backup.prefix)) {
-    problems.push({ field: 'backup.prefix', message: `${quote(backup.prefix)} is no prefix of keys` });
+    problems.push({ path: ['backup', 'prefix'], message: `${quote(backup.prefix)} is no prefix of keys` });
   }
   return problems;
 }
