@@ -1,0 +1,92 @@
+// A named lock of reeve: the kernel lock on `<locksDir>/<name>.lock`, with the holder written into the file for people.
+// The files are never deleted.
+import { closeSync, existsSync, ftruncateSync, mkdirSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { BusyError, ConfigError } from '../errors.ts';
+import { fileError } from '../state/file-error.ts';
+import type { Clock } from '../time.ts';
+import { takeFlock } from './descriptor.ts';
+import { describeHolder, findHolders, type LockHolder, readHolder, renderHolder } from './holder.ts';
+import type { LockName } from './names.ts';
+
+export type LockRequest = {
+  /** How long to wait for another holder; 0, the default, is not at all. */
+  waitMs?: number;
+  /** As a person would type it: `reeve reconcile`. */
+  command: string;
+  runId: string;
+  clock: Clock;
+  signal?: AbortSignal;
+};
+
+export type Lock = {
+  readonly name: LockName;
+  readonly path: string;
+  /** Gives it back; a second call does nothing. */
+  release(): void;
+};
+
+/** Throws BusyError, with the holder named, if another holds it; anything else that fails is never told as busy. */
+export async function acquireLock(locksDir: string, name: LockName, request: LockRequest): Promise<Lock> {
+  ensureLocksDirectory(locksDir);
+  const path = lockPath(locksDir, name);
+  const fd = await takeFlock(path, request);
+  if (fd === undefined) throw new BusyError(name, await nameHolder(path, request.clock));
+  writeHolder(fd, {
+    pid: process.pid,
+    command: request.command,
+    runId: request.runId,
+    since: request.clock.now().toISOString(),
+  });
+  let held = true;
+  return {
+    name,
+    path,
+    release: () => {
+      if (!held) return;
+      held = false;
+      writeHolder(fd, undefined);
+      closeSync(fd);
+    },
+  };
+}
+
+export function lockPath(locksDir: string, name: LockName): string {
+  return join(locksDir, `${name}.lock`);
+}
+
+/** Below /run the directory is systemd-tmpfiles' to make, with its group and mode; elsewhere it is ours. */
+function ensureLocksDirectory(locksDir: string): void {
+  if (locksDir.startsWith('/run/')) {
+    if (existsSync(locksDir)) return;
+    throw new ConfigError(
+      `cannot use lock directory ${JSON.stringify(locksDir)}: it is missing; run systemd-tmpfiles --create`,
+      { code: 'ENOENT' },
+    );
+  }
+  try {
+    mkdirSync(locksDir, { recursive: true, mode: 0o750 });
+  } catch (error) {
+    throw fileError('make lock directory', locksDir, error);
+  }
+}
+
+/** The text is for people only, so a full /run does not cost us the lock. */
+function writeHolder(fd: number, holder: LockHolder | undefined): void {
+  try {
+    ftruncateSync(fd, 0);
+    if (holder !== undefined) writeSync(fd, renderHolder(holder), 0);
+  } catch {
+    // Then the holder is found through /proc.
+  }
+}
+
+/** A holder that has just taken the lock needs a moment to write its name. */
+async function nameHolder(path: string, clock: Clock): Promise<string> {
+  let holder = readHolder(path);
+  if (holder === undefined) {
+    await clock.sleep(20);
+    holder = readHolder(path) ?? findHolders([path]).holders.get(path);
+  }
+  return describeHolder(holder, clock.now());
+}

@@ -1,0 +1,85 @@
+// The names of all locks and the one order in which they may be taken. Nowhere else is a lock name made.
+import { InputError, UsageError } from '../errors.ts';
+import { externalIdPattern, namePattern, safeFileId } from '../ids.ts';
+
+export const concernLocks = [
+  'reconcile',
+  'claim',
+  'backup',
+  'edge',
+  'rsync-pull',
+  'deploy-action',
+  'logs',
+  'listen',
+  'install',
+  'heartbeat',
+] as const;
+
+export type ConcernLock = (typeof concernLocks)[number];
+
+export type LockName =
+  | ConcernLock
+  | `job@${string}`
+  | `command@${string}`
+  | `service@${string}@${string}`
+  | 'proxy'
+  | 'status';
+
+/** An id from outside that would not make a safe file name is replaced by its sha256. */
+export function jobLock(id: string): LockName {
+  return `job@${safeFileId(id)}`;
+}
+
+export function commandLock(id: string): LockName {
+  return `command@${safeFileId(id)}`;
+}
+
+export function serviceLock(service: { project: string; service: string }): LockName {
+  for (const name of [service.project, service.service]) {
+    if (!namePattern.test(name)) {
+      throw new InputError(`cannot lock a service: ${JSON.stringify(name)} is not a project or service name`);
+    }
+  }
+  return `service@${service.project}@${service.service}`;
+}
+
+/** A lock's name as a person types it. */
+export function parseLockName(text: string): LockName {
+  if (isLockName(text)) return text;
+  const known = `${concernLocks.join(', ')}, job@ID, command@ID, service@PROJECT@NAME, proxy, status`;
+  throw new UsageError(`cannot use lock ${JSON.stringify(text)}: the locks are ${known}`);
+}
+
+export function isLockName(text: string): text is LockName {
+  if (text === 'proxy' || text === 'status') return true;
+  if ((concernLocks as readonly string[]).includes(text)) return true;
+  const [kind, first = '', second, ...rest] = text.split('@');
+  if (rest.length > 0) return false;
+  if (kind === 'service') return namePattern.test(first) && namePattern.test(second ?? '');
+  return (kind === 'job' || kind === 'command') && second === undefined && externalIdPattern.test(first);
+}
+
+/**
+ * Where a lock stands from outer to inner: a concern, a job or command, services, proxy, status. Of services a flow
+ * may hold several, taken in order of their names; of everything else one.
+ */
+export function lockLevel(name: LockName): number {
+  if (name === 'status') return 4;
+  if (name === 'proxy') return 3;
+  if (name.startsWith('service@')) return 2;
+  return name.includes('@') ? 1 : 0;
+}
+
+/** Negative if `a` has to be taken before `b`. By code unit, so that every process sorts alike whatever its locale. */
+export function compareLockNames(a: LockName, b: LockName): number {
+  const byLevel = lockLevel(a) - lockLevel(b);
+  if (byLevel !== 0) return byLevel;
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/** True if a flow that holds `outer` as its innermost lock may take `inner`. */
+export function mayTakeInside(outer: LockName, inner: LockName): boolean {
+  const isService = lockLevel(outer) === 2 && lockLevel(inner) === 2;
+  return isService ? compareLockNames(outer, inner) < 0 : lockLevel(outer) < lockLevel(inner);
+}
