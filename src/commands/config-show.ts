@@ -1,0 +1,8 @@
+// `reeve config show`: the configuration that holds, with secrets hidden.
+import { showConfig } from '../lib/config/check.ts';
+import type { Outcome } from '../lib/outcome.ts';
+import type { CommandInput } from './registry.ts';
+
+export function run({ base }: CommandInput): Promise<Outcome> {
+  return showConfig(base.paths, base.overrides);
+}

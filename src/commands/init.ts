@@ -1,0 +1,14 @@
+// `reeve init`: flags to one call.
+import { initNode } from '../lib/init/run.ts';
+import type { Outcome } from '../lib/outcome.ts';
+import type { CommandInput } from './registry.ts';
+
+export function run({ base, options }: CommandInput): Promise<Outcome> {
+  const { node, role, store, cluster } = options;
+  return initNode(base, {
+    ...(typeof node === 'string' ? { nodeId: node } : {}),
+    ...(typeof role === 'string' ? { role } : {}),
+    ...(typeof store === 'string' ? { store } : {}),
+    ...(typeof cluster === 'string' ? { clusterId: cluster } : {}),
+  });
+}

@@ -1,0 +1,85 @@
+// What `config check` and `config show` answer. Both compile anew: a person who asks wants the files as they are now.
+import { stringify } from 'yaml';
+import { ConfigError } from '../errors.ts';
+import { ExitCode } from '../exit-codes.ts';
+import type { Outcome } from '../outcome.ts';
+import { type CompiledConfig, compileConfig } from './compile.ts';
+import type { Config } from './config.ts';
+import type { Overrides } from './environment.ts';
+import { readMainSource } from './load.ts';
+import type { Paths } from './paths.ts';
+import { describeProblem } from './problems.ts';
+import { describeConfig, hideCredentials } from './show.ts';
+
+export async function checkConfig(paths: Paths, overrides: Overrides): Promise<Outcome> {
+  const compiled = await compile(paths, overrides);
+  const { config, problems } = compiled;
+  const warnings = config.warnings.map((warning) => `warning: ${warning}`);
+  if (problems.length > 0) {
+    return {
+      outcome: 'failed',
+      exitCode: ExitCode.config,
+      text: [...problems.map(describeProblem), ...warnings],
+      data: { problems, warnings: config.warnings },
+    };
+  }
+  const sections = listSections(compiled);
+  return {
+    outcome: 'done',
+    text: [
+      `ok ${paths.configFile}`,
+      ...sections.map(({ name, file, summary }) => `ok ${name}: ${summary}${file ? ` (${file})` : ''}`),
+      ...warnings,
+    ],
+    data: { sections, warnings: config.warnings, problems },
+  };
+}
+
+export async function showConfig(paths: Paths, overrides: Overrides): Promise<Outcome> {
+  const { config, problems, sources } = await compile(paths, overrides);
+  if (problems.length > 0) throw new ConfigError(problems.map(describeProblem).join('\n'));
+  const shown = describeConfig(config);
+  const files = sources.map(({ path }) => path);
+  const variables = Object.fromEntries(
+    Object.entries(overrides).map(([name, value]) => [name, hideCredentials(value)]),
+  );
+  const text = [
+    ...files.map((file) => `# from ${file}`),
+    ...Object.entries(variables).map(([name, value]) => `# overridden by ${name}=${value}`),
+    ...stringify(shown).trimEnd().split('\n'),
+  ];
+  return {
+    outcome: 'done',
+    text,
+    data: { config: shown, files, overrides: variables, warnings: config.warnings },
+  };
+}
+
+async function compile(paths: Paths, overrides: Overrides): Promise<CompiledConfig> {
+  return await compileConfig(await readMainSource(paths, overrides), { paths, overrides });
+}
+
+type SectionSummary = { name: string; file?: string; summary: string };
+
+function listSections({ config, seedFiles }: CompiledConfig): SectionSummary[] {
+  return Object.entries(summarize(config)).map(([name, summary]) => {
+    const file = (seedFiles as Record<string, string | undefined>)[name];
+    return { name, ...(file === undefined ? {} : { file }), summary };
+  });
+}
+
+function summarize({ cluster, jobs, commands, actions, hooks }: Config): Record<string, string> {
+  const summaries: Record<string, string> = {};
+  if (cluster) {
+    const node = cluster.nodeId === undefined ? 'no node' : `node ${cluster.nodeId}`;
+    const roles = cluster.roles.length === 0 ? '' : `, ${cluster.roles.join(' and ')}`;
+    summaries['cluster'] = `${node} of ${cluster.clusterId}${roles}, store ${cluster.store}`;
+  }
+  if (jobs) summaries['jobs'] = `node ${jobs.nodeId}, at most ${jobs.concurrency} at once`;
+  if (commands) summaries['commands'] = `machine ${commands.machineId}, API on ${commands.listenAddr}`;
+  if (actions) {
+    summaries['actions'] = actions.node === '' ? `control side in ${actions.root}` : `node ${actions.node}`;
+  }
+  if (hooks.failure) summaries['hooks'] = 'on failure';
+  return summaries;
+}

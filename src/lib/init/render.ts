@@ -1,0 +1,102 @@
+// The text of a new node's configuration: every key of the section `cluster` with its value or, commented out, its
+// default, and the other sections to be filled in. Pure.
+import type { Role } from '../config/config.ts';
+
+export type ConfigAnswers = {
+  nodeId: string;
+  roles: readonly Role[];
+  clusterId: string;
+  store: string;
+  region: string;
+  endpoint?: string;
+  secrets: string;
+  logs: string;
+  backups: string;
+};
+
+export function renderConfig(answers: ConfigAnswers): string {
+  return `${[...renderCluster(answers), ...renderOtherSections(answers)].join('\n')}\n`;
+}
+
+function renderCluster(answers: ConfigAnswers): string[] {
+  const isEdge = answers.roles.includes('edge');
+  const isBoth = answers.roles.length > 1;
+  return [
+    '# The configuration of reeve on this machine. `reeve config check` says what is wrong with it,',
+    '# `reeve config show` what holds, defaults and environment included. Lines with one # are defaults.',
+    '',
+    '# What this node runs, as deployed with `reeve deploy`.',
+    'cluster:',
+    ...setting(`nodeId: ${quote(answers.nodeId)}`),
+    ...setting(`clusterId: ${quote(answers.clusterId)}`),
+    ...setting(
+      `role: ${isBoth ? `[${answers.roles.join(', ')}]` : answers.roles[0]}`,
+      'app | edge | [app, edge]',
+    ),
+    ...(isBoth
+      ? fallback(`edgeId: ${quote(`${answers.nodeId}-edge`)}`, 'the id of its edge in the store')
+      : []),
+    ...setting(`region: ${quote(answers.region)}`),
+    ...fallback('advertiseIp: 10.0.0.5', 'where other machines reach this one; found if left out'),
+    ...fallback('publish: 0.0.0.0', 'or "advertise": bind published ports to advertiseIp only'),
+    ...setting(`store: ${quote(answers.store)}`, 'desired state and status; or s3://bucket[/prefix]'),
+    ...(answers.endpoint === undefined
+      ? []
+      : setting(`endpoint: ${quote(answers.endpoint)}`, 'of the S3-compatible service')),
+    ...setting(`secrets: ${quote(answers.secrets)}`, 'one file a secret, mode 0600; or ssm'),
+    ...fallback('notify: none', 'or sns'),
+    ...setting(`logs: ${quote(answers.logs)}`, 'or cloudwatch'),
+    ...setting(`backups: ${quote(answers.backups)}`, 'for services whose backup names no bucket'),
+    ...fallback('intervals: { tick: 60s, liveness: 30s, stats: 60s, edge: 60s }'),
+    ...fallback('docker: { socket: /var/run/docker.sock, parallel: 4 }'),
+    ...(isEdge ? renderEdgeSettings() : []),
+  ];
+}
+
+function renderEdgeSettings(): string[] {
+  return [
+    ...fallback('caddy: { admin: "http://127.0.0.1:2019" }'),
+    ...fallback('balancer: auto', 'haproxy (behind Caddy) where it is installed, else caddy alone'),
+  ];
+}
+
+function renderOtherSections({ nodeId }: ConfigAnswers): string[] {
+  return [
+    '',
+    '# Jobs of a ploy control plane.',
+    '#jobs: { file: /etc/ploy/ployd-node.yaml }',
+    '',
+    '# Commands and the proxy of an agenda control plane.',
+    '#commands: { file: /etc/agenda-node/agenda-node.yaml, user: root }',
+    '',
+    '# Redeploys that an operator has approved.',
+    '#actions:',
+    `#  node: ${quote(nodeId)}`,
+    `#  pull: deploy@control:/opt/homelab/actions/deploy/${nodeId}/`,
+    `#  push: deploy@control:/opt/homelab/events/${nodeId}/`,
+    '#  checkout: /opt/homelab/checkout',
+    '#  timeout: 600s',
+    '',
+    '# What is told when a unit fails.',
+    '#hooks:',
+    '#  failure: { command: [/usr/local/bin/page, "{unit}"], timeout: 10s }',
+  ];
+}
+
+function setting(text: string, comment?: string): string[] {
+  return [withComment(`  ${text}`, comment)];
+}
+
+function fallback(text: string, comment?: string): string[] {
+  return [withComment(`  #${text}`, comment)];
+}
+
+function withComment(text: string, comment: string | undefined): string {
+  return comment === undefined ? text : `${text.padEnd(46)}  # ${comment}`;
+}
+
+/** Plain where YAML cannot read it as anything but this text. */
+function quote(text: string): string {
+  const isPlain = /^[A-Za-z/][A-Za-z0-9_./:@-]*$/.test(text) && !/^(true|false|null)$/i.test(text);
+  return isPlain && !text.endsWith(':') ? text : JSON.stringify(text);
+}
