@@ -25,8 +25,6 @@ export type CommandSpec = {
   options?: readonly OptionSpec[];
   /** Takes a lock, so that `--wait SECONDS` is accepted. */
   locks?: boolean;
-  /** Everything after the arguments belongs to another program (`reeve lock NAME -- COMMAND`). */
-  passThrough?: boolean;
   load(): Promise<CommandModule>;
 };
 

@@ -1,0 +1,31 @@
+// Bundles src/commands into dist/: main.js and one chunk for each lazily imported module, so that a command parses
+// only what it uses. Writes dist/meta.json for the budget test.
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { build } from 'esbuild';
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+const out = new URL('../dist/', import.meta.url).pathname;
+
+rmSync(out, { recursive: true, force: true });
+const result = await build({
+  entryPoints: [new URL('../src/commands/main.ts', import.meta.url).pathname],
+  outdir: out,
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node24',
+  minifySyntax: true,
+  minifyWhitespace: true,
+  keepNames: false,
+  legalComments: 'none',
+  chunkNames: 'chunk-[name]-[hash]',
+  metafile: true,
+  define: { REEVE_VERSION: JSON.stringify(version) },
+  // CommonJS dependencies call require() for node: builtins, which ESM does not have.
+  banner: {
+    js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
+  },
+  logLevel: 'warning',
+});
+writeFileSync(`${out}meta.json`, JSON.stringify(result.metafile));

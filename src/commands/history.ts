@@ -1,0 +1,26 @@
+// `reeve history`: what was done, when, by which run, and why.
+import type { Outcome } from '../lib/outcome.ts';
+import { type HistoryEvent, readHistory } from '../lib/state/history.ts';
+import { parseServiceKey, parseSince } from './flags.ts';
+import type { CommandInput } from './registry.ts';
+
+export async function run({ base, args, options }: CommandInput): Promise<Outcome> {
+  const key = parseServiceKey(args[0]);
+  const since = parseSince(options['since'], base.clock.now());
+  const [project, service] = key?.split('/') ?? [];
+  const events = await readHistory(base.paths, {
+    ...(since === undefined ? {} : { since }),
+    ...(project === undefined ? {} : { project }),
+    ...(service === undefined ? {} : { service }),
+  });
+  const text = events.length === 0 ? ['nothing was done'] : events.map(describeEvent);
+  return { outcome: 'done', text, data: { events } };
+}
+
+function describeEvent(event: HistoryEvent): string {
+  const subject = event.project === undefined ? '' : ` ${event.project}/${event.service ?? ''}`;
+  const replica = event.replica === undefined ? '' : `#${event.replica}`;
+  const result = event.outcome === 'done' ? '' : ` ${event.outcome}`;
+  const why = (event.error ?? event.reason).split('\n', 1)[0] ?? '';
+  return `${event.at}  ${event.run}  ${event.action}${subject}${replica}${result}: ${why}`;
+}

@@ -1,0 +1,134 @@
+// The entry: the only place that prints answers and errors and sets the exit code.
+import { readInvocation, readOverrides } from '../lib/config/environment.ts';
+import { resolvePaths } from '../lib/config/paths.ts';
+import type { BaseContext } from '../lib/context.ts';
+import { describeError, ReeveError } from '../lib/errors.ts';
+import { ExitCode } from '../lib/exit-codes.ts';
+import { newRunId } from '../lib/ids.ts';
+import { exitCodeOf, type Outcome } from '../lib/outcome.ts';
+import { createLog } from '../lib/report/log.ts';
+import { systemClock } from '../lib/time.ts';
+import { version } from '../lib/version.ts';
+import { type ParsedCommand, parseCommandLine } from './program.ts';
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(words: readonly string[]): Promise<number> {
+  const json = words.includes('--json');
+  let command = '';
+  try {
+    const parsed = await parseCommandLine(words, version);
+    if ('answer' in parsed) {
+      await print(process.stdout, parsed.answer);
+      return ExitCode.done;
+    }
+    command = parsed.spec.path;
+    return await runCommand(parsed);
+  } catch (error) {
+    await reportError(error, { command, json, debug: words.includes('--debug') });
+    return error instanceof ReeveError ? error.exitCode : ExitCode.internal;
+  }
+}
+
+async function runCommand(parsed: ParsedCommand): Promise<number> {
+  const stop = watchSignals();
+  const base = createBase(parsed, stop.signal);
+  const module = await parsed.spec.load();
+  const outcome = await module.run({
+    base,
+    args: parsed.args,
+    options: parsed.options,
+    loadContext: async () => {
+      const { loadConfig } = await import('../lib/config/load.ts');
+      const config = await loadConfig(base.paths, base.overrides);
+      for (const warning of config.warnings) base.log.warning(warning);
+      return { ...base, config };
+    },
+  });
+  await printOutcome(parsed, outcome);
+  return stop.exitCode() ?? exitCodeOf(outcome);
+}
+
+function createBase(parsed: ParsedCommand, signal: AbortSignal): BaseContext {
+  const runId = newRunId(systemClock.now());
+  const { config } = parsed.options;
+  return {
+    runId,
+    command: parsed.spec.path,
+    paths: resolvePaths(typeof config === 'string' ? { config } : {}),
+    overrides: readOverrides(),
+    clock: systemClock,
+    log: createLog({
+      invocation: readInvocation(),
+      level: logLevel(parsed.options),
+      runId,
+      write: (line) => {
+        process.stderr.write(line);
+      },
+    }),
+    signal,
+    interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
+  };
+}
+
+function logLevel(options: Record<string, unknown>): 'debug' | 'info' | 'warning' {
+  if (options['debug'] === true) return 'debug';
+  return options['quiet'] === true ? 'warning' : 'info';
+}
+
+/** SIGTERM and SIGINT abort the signal; what runs settles its step and returns, then the exit code is 128+n. */
+function watchSignals(): { signal: AbortSignal; exitCode(): number | undefined } {
+  const controller = new AbortController();
+  let exitCode: number | undefined;
+  const stopOn = (name: 'SIGTERM' | 'SIGINT', number: number): void => {
+    process.on(name, () => {
+      exitCode = 128 + number;
+      controller.abort(new Error(`stopped by ${name}`));
+    });
+  };
+  stopOn('SIGTERM', 15);
+  stopOn('SIGINT', 2);
+  return { signal: controller.signal, exitCode: () => exitCode };
+}
+
+async function printOutcome(parsed: ParsedCommand, outcome: Outcome): Promise<void> {
+  if (parsed.options['json'] === true) {
+    const document = { version: 1, command: parsed.spec.path, outcome: outcome.outcome, ...outcome.data };
+    await print(process.stdout, `${JSON.stringify(document)}\n`);
+    return;
+  }
+  if (outcome.text.length > 0) await print(process.stdout, `${outcome.text.join('\n')}\n`);
+}
+
+async function reportError(
+  error: unknown,
+  how: { command: string; json: boolean; debug: boolean },
+): Promise<void> {
+  const message = describeError(error);
+  if (how.json) {
+    const code = error instanceof ReeveError ? error.code : 'internal';
+    const outcome = code === 'busy' ? 'busy' : 'failed';
+    const document = { version: 1, command: how.command, outcome, error: { code, message } };
+    await print(process.stdout, `${JSON.stringify(document)}\n`);
+  }
+  const prefix = readInvocation().journal ? '<3>' : '';
+  await print(process.stderr, `${prefix}reeve: ${message}\n`);
+  const unexpected = !(error instanceof ReeveError);
+  if (how.debug && error instanceof Error) await print(process.stderr, `${describeStack(error)}\n`);
+  else if (unexpected) await print(process.stderr, `${prefix}reeve: this is a bug; run again with --debug\n`);
+}
+
+function describeStack(error: Error): string {
+  const cause = error.cause instanceof Error ? `\ncaused by: ${describeStack(error.cause)}` : '';
+  return `${error.stack ?? error.message}${cause}`;
+}
+
+/** Waits until the text has left us: an exit must not cut a pipe's tail. A reader that went away is no error. */
+function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(text, (error) => {
+      if (error && (error as NodeJS.ErrnoException).code !== 'EPIPE') reject(error);
+      else resolve();
+    });
+  });
+}

@@ -1,0 +1,110 @@
+// Turns the registry into commander's tree. Parsing only: what runs is decided by the callback.
+import { Command, CommanderError } from 'commander';
+import { UsageError } from '../lib/errors.ts';
+import { type CommandSpec, commands, type OptionSpec } from './registry.ts';
+
+export type ParsedCommand = { spec: CommandSpec; args: readonly string[]; options: Record<string, unknown> };
+
+/** What commander answered by itself: help or the version, to be printed as it is. */
+export type ParsedAnswer = { answer: string };
+
+const globalOptions: readonly OptionSpec[] = [
+  { flags: '--config <file>', description: 'configuration file (default /etc/reeve/reeve.yaml)' },
+  { flags: '--json', description: 'print one JSON document instead of text' },
+  { flags: '--debug', description: 'tell more, and print stack traces' },
+  { flags: '--quiet', description: 'only warnings and errors besides the answer' },
+];
+
+const waitOption: OptionSpec = {
+  flags: '--wait <seconds>',
+  description: 'wait this long for a busy lock instead of exiting 75',
+};
+
+/** Parses the words after the program's name. Throws UsageError. */
+export async function parseCommandLine(
+  words: readonly string[],
+  version: string,
+): Promise<ParsedCommand | ParsedAnswer> {
+  let answer = '';
+  let parsed: ParsedCommand | undefined;
+  const program = createRoot(version, (text) => {
+    answer += text;
+  });
+  const groups = new Map<string, Command>();
+  for (const spec of commands) {
+    const command = addCommand(program, groups, spec);
+    command.action((...received: unknown[]) => {
+      const args = received.slice(0, -2).flat() as (string | undefined)[];
+      parsed = {
+        spec,
+        args: args.filter((arg) => arg !== undefined),
+        options: command.optsWithGlobals(),
+      };
+    });
+  }
+  try {
+    await program.parseAsync(rewriteSingleDash(words), { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0 || error.code === 'commander.help') throw usageError(error, answer);
+  }
+  return parsed ?? { answer };
+}
+
+function createRoot(version: string, write: (text: string) => void): Command {
+  const program = new Command('reeve');
+  program
+    .description('Keeps a server at its desired state, one short-lived command at a time')
+    .version(version, '--version', 'print the version')
+    .exitOverride()
+    .configureOutput({ writeOut: write, writeErr: write, outputError: () => {} })
+    .showSuggestionAfterError();
+  for (const option of globalOptions) program.option(option.flags, option.description);
+  return program;
+}
+
+function addCommand(program: Command, groups: Map<string, Command>, spec: CommandSpec): Command {
+  const words = spec.path.split(' ');
+  const name = words.at(-1) as string;
+  const parent = words.length === 1 ? program : groupCommand(program, groups, words[0] as string);
+  const command = words.length === 1 ? groupCommand(program, groups, name) : parent.command(name);
+  command.description(spec.summary);
+  for (const argument of spec.arguments ?? []) command.argument(argument.name, argument.description);
+  for (const option of spec.options ?? []) addOption(command, option);
+  if (spec.locks === true) addOption(command, waitOption);
+  return command;
+}
+
+function addOption(command: Command, option: OptionSpec): void {
+  if (option.repeatable === true) {
+    command.option(option.flags, option.description, (value: string, earlier: string[] = []) => [
+      ...earlier,
+      value,
+    ]);
+    return;
+  }
+  command.option(option.flags, option.description);
+}
+
+/** A first word may be a group, a command, or both (`lock NAME` and `lock list`). */
+function groupCommand(program: Command, groups: Map<string, Command>, name: string): Command {
+  const known = groups.get(name);
+  if (known !== undefined) return known;
+  const group = program.command(name);
+  groups.set(name, group);
+  return group;
+}
+
+/** The seed systems' `-config PATH` means `--config PATH`. */
+function rewriteSingleDash(words: readonly string[]): string[] {
+  const end = words.indexOf('--');
+  return words.map((word, index) => {
+    const ours = end === -1 || index < end;
+    return ours && /^-(config|version)(=|$)/.test(word) ? `-${word}` : word;
+  });
+}
+
+function usageError(error: CommanderError, help: string): UsageError {
+  if (error.code === 'commander.help') return new UsageError(`a command is missing\n\n${help.trimEnd()}`);
+  return new UsageError(error.message.replace(/^error: /, ''));
+}

@@ -1,0 +1,18 @@
+// `reeve reconcile`: one activation towards the desired state.
+import { UsageError } from '../lib/errors.ts';
+import type { Outcome } from '../lib/outcome.ts';
+import { planOnce, runReconcile } from '../lib/reconcile/run.ts';
+import { parseServiceKey, parseWaitMs } from './flags.ts';
+import type { CommandInput } from './registry.ts';
+
+export async function run({ options, loadContext }: CommandInput): Promise<Outcome> {
+  const only = parseServiceKey(options['service']);
+  const plan = { ...(only === undefined ? {} : { only }), allowRemoval: options['allowRemoval'] === true };
+  if (options['dryRun'] === true) {
+    if (options['watch'] === true) throw new UsageError('--dry-run and --watch exclude each other');
+    const { renderPlan } = await import('../lib/reconcile/render.ts');
+    const { facts, plan: planned } = await planOnce(await loadContext(), plan);
+    return renderPlan(facts, planned);
+  }
+  return await runReconcile(await loadContext(), { ...plan, waitMs: parseWaitMs(options['wait']) });
+}

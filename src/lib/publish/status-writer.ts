@@ -1,0 +1,121 @@
+// The one writer of status.json and reeve.json. What it published last is kept in published.json, so that nothing is
+// written twice for no reason and `heartbeat` can repeat it. Holds the `status` lock over read, PUT and write.
+import { join } from 'node:path';
+import {
+  decideWrite,
+  statusFingerprint,
+  type WriteDecision,
+  type WriteRecord,
+} from '../cluster/fingerprint.ts';
+import { reeveKey, statusKey } from '../cluster/keys.ts';
+import { type ReeveDocument, reeveFingerprint } from '../cluster/reeve-document.ts';
+import { type NodeStatus, renderDocument } from '../cluster/wire.ts';
+import type { ClusterConfig } from '../config/config.ts';
+import type { Paths } from '../config/paths.ts';
+import type { Context } from '../context.ts';
+import { withLock } from '../lock/with-locks.ts';
+import { defineDocument, readDocument, writeDocument } from '../state/document.ts';
+import { isRecord, requireText } from '../state/shape.ts';
+import type { Store } from '../store/store.ts';
+
+/** What was published last: the body as sent, and its fingerprints with the instants of the writes. */
+export type Published = { body: NodeStatus; status: WriteRecord; reeve: WriteRecord | null };
+
+export type Publication = {
+  status: NodeStatus;
+  reeve: ReeveDocument;
+  /** Write even if nothing has changed: a step was done, or the tick has failed. */
+  force: boolean;
+};
+
+type Publisher = { ctx: Context; cluster: ClusterConfig; store: Store; nodeId: string };
+
+/** A PUT takes the lock for no longer than this, in milliseconds; the heartbeat waits that long for it. */
+const lockWaitMs = 12_000;
+
+const publishedDocument = defineDocument<Published>({
+  version: 1,
+  parse: (raw) => {
+    if (!isRecord(raw['body'])) throw new TypeError('body is no object');
+    const reeve = raw['reeve'];
+    return {
+      body: raw['body'] as unknown as NodeStatus,
+      status: parseWriteRecord(raw['status']),
+      reeve: isRecord(reeve) ? parseWriteRecord(reeve) : null,
+    };
+  },
+});
+
+/** Publishes what has changed, is forced, or is due for liveness. Throws UnavailableError when the store refuses. */
+export async function publishStatus(publisher: Publisher, publication: Publication): Promise<void> {
+  const known = await readPublished(publisher.ctx);
+  if (!isDue(publisher, publication, known)) {
+    logDecision(publisher, 'skip');
+    return;
+  }
+  const { ctx } = publisher;
+  const work = async (): Promise<void> => {
+    const previous = await readPublished(ctx);
+    const next = await putDocuments(publisher, publication, previous);
+    await writeDocument(publishedPath(ctx.paths), publishedDocument, next);
+  };
+  await withLock(ctx, 'status', work, { waitMs: lockWaitMs });
+}
+
+export async function readPublished(ctx: Context): Promise<Published | undefined> {
+  const options = { now: ctx.clock.now(), log: ctx.log, repair: false };
+  const read = await readDocument(publishedPath(ctx.paths), publishedDocument, options);
+  return read.kind === 'ok' || read.kind === 'recovered' ? read.value : undefined;
+}
+
+async function putDocuments(
+  publisher: Publisher,
+  publication: Publication,
+  previous: Published | undefined,
+): Promise<Published> {
+  const { ctx, cluster, store, nodeId } = publisher;
+  const now = ctx.clock.now().toISOString();
+  const decision = decideStatus(publisher, publication, previous);
+  logDecision(publisher, decision);
+  let status = previous?.status;
+  if (decision !== 'skip' || status === undefined) {
+    await store.put(statusKey(cluster.clusterId, nodeId), renderDocument(publication.status));
+    status = { fingerprint: statusFingerprint(publication.status), lastWriteAt: now };
+  }
+  let reeve = previous?.reeve ?? null;
+  const reeveMeaning = reeveFingerprint(publication.reeve);
+  if (reeve?.fingerprint !== reeveMeaning) {
+    await store.put(reeveKey(cluster.clusterId, nodeId), renderDocument(publication.reeve));
+    reeve = { fingerprint: reeveMeaning, lastWriteAt: now };
+  }
+  return { body: publication.status, status, reeve };
+}
+
+function isDue(publisher: Publisher, publication: Publication, previous: Published | undefined): boolean {
+  if (previous?.reeve?.fingerprint !== reeveFingerprint(publication.reeve)) return true;
+  return decideStatus(publisher, publication, previous) !== 'skip';
+}
+
+function decideStatus(
+  publisher: Publisher,
+  publication: Publication,
+  previous: Published | undefined,
+): WriteDecision | 'forced' {
+  if (publication.force) return 'forced';
+  const { ctx, cluster } = publisher;
+  const fingerprint = statusFingerprint(publication.status);
+  return decideWrite(previous?.status, fingerprint, ctx.clock.now(), cluster.intervals.livenessMs);
+}
+
+function logDecision({ ctx, cluster }: Publisher, decision: WriteDecision | 'forced'): void {
+  if (!cluster.debugStore) return;
+  ctx.log.info(decision === 'skip' ? 'status skipped' : 'status written', { why: decision });
+}
+
+function parseWriteRecord(raw: unknown): WriteRecord {
+  return { fingerprint: requireText(raw, 'fingerprint'), lastWriteAt: requireText(raw, 'lastWriteAt') };
+}
+
+function publishedPath(paths: Paths): string {
+  return join(paths.stateDir, 'published.json');
+}

@@ -1,0 +1,161 @@
+// Making, starting, admitting and aborting replicas. A release that does not come up is remembered, and takes nothing
+// of the old one with it.
+import { containerName, networkName } from '../cluster/names.ts';
+import type { DesiredService } from '../cluster/wire.ts';
+import { NameTakenError } from '../docker/errors.ts';
+import { BusyError, describeError, StepError, UnavailableError } from '../errors.ts';
+import { mergeEnv } from '../secrets/secrets.ts';
+import { buildContainerSpec } from './container-spec.ts';
+import { ensureImage } from './images.ts';
+import { startDeadlineMs } from './plan-replica.ts';
+import { releasePort, reservePort } from './reserve-port.ts';
+import { clearFailure, recordFailure, recordReplica } from './rollout-ledger.ts';
+import type { Session } from './session.ts';
+import type { StepOf } from './steps.ts';
+
+/** Enough of a failed container's log to see why. */
+const lastLogLines = 10;
+/** A container that never served gets no long farewell. */
+const abortGraceSeconds = 5;
+
+export async function createReplica(session: Session, step: StepOf<'createReplica'>): Promise<void> {
+  const { service, index, release, attempt } = step.args;
+  const name = containerName({ ...service, index });
+  await rememberingFailure(session, step.key, release, async () => {
+    const image = await ensureImage(session, service.image);
+    const env = await resolveEnv(session, service);
+    const hostPort =
+      service.ingress === null
+        ? undefined
+        : await reservePort(session, { ...service, index }, bindAddress(session));
+    await recordReplica(session, step.key, name, startingRecord(session, service, { release, attempt }));
+    try {
+      await makeAndStart(session, { service, index, env, hostPort });
+    } catch (error) {
+      await undoCreate(session, step, name);
+      throw error;
+    }
+    return image.id;
+  });
+}
+
+export async function startReplica(session: Session, step: StepOf<'startReplica'>): Promise<void> {
+  const { service, replica, release, attempt } = step.args;
+  await rememberingFailure(session, step.key, release, async () => {
+    session.probes.delete(replica.name);
+    const record = startingRecord(session, service, { release, attempt });
+    await recordReplica(session, step.key, replica.name, record);
+    await session.engine.startContainer(replica.containerId);
+    return undefined;
+  });
+}
+
+/** It serves: from the next look on it is routed to. */
+export async function admitReplica(session: Session, { key, args }: StepOf<'admitReplica'>): Promise<void> {
+  session.probes.delete(args.replica.name);
+  await recordReplica(session, key, args.replica.name, undefined);
+  await clearFailure(session, key, args.release);
+}
+
+export async function abortReplica(session: Session, { key, args }: StepOf<'abortReplica'>): Promise<void> {
+  const { replica, release, why } = args;
+  const details = await session.engine.inspectContainer(replica.containerId);
+  const error = `rollout aborted: ${why}${await describeLogs(session, replica.containerId)}`;
+  const imageId = details?.imageId;
+  await recordFailure(session, key, release, { error, ...(imageId === undefined ? {} : { imageId }) });
+  session.probes.delete(replica.name);
+  await session.engine.stopContainer(replica.containerId, abortGraceSeconds).catch(() => {
+    // Removing by force, next, ends it as well.
+  });
+  await session.engine.removeContainer(replica.containerId, { force: true });
+  await recordReplica(session, key, replica.name, undefined);
+  await releasePort(session, replica);
+  throw new StepError(error);
+}
+
+type NewContainer = {
+  service: DesiredService;
+  index: number;
+  env: Readonly<Record<string, string>>;
+  hostPort: number | undefined;
+};
+
+async function makeAndStart(session: Session, container: NewContainer): Promise<void> {
+  const { engine, nodeId } = session;
+  const spec = buildContainerSpec({ ...container, nodeId, bindAddress: bindAddress(session) });
+  session.probes.delete(spec.name);
+  await engine.ensureNetwork(networkName(container.service.project), {});
+  try {
+    const { id } = await engine.createContainer(spec);
+    await engine.startContainer(id);
+  } catch (error) {
+    if (!(error instanceof NameTakenError)) throw error;
+    throw new StepError(
+      `cannot create container ${spec.name}: the name belongs to a container that is not ours: rename or remove that one`,
+      { cause: error },
+    );
+  }
+}
+
+/** What was made of a container that could not be started goes again, so that the next attempt starts clean. */
+async function undoCreate(session: Session, step: StepOf<'createReplica'>, name: string): Promise<void> {
+  const { service, index } = step.args;
+  try {
+    const details = await session.engine.inspectContainer(name);
+    const ours = details?.labels['reeve.node'] === session.nodeId && details.state !== 'running';
+    if (details !== undefined && ours) await session.engine.removeContainer(details.id, { force: true });
+    await recordReplica(session, step.key, name, undefined);
+    await releasePort(session, { ...service, index });
+  } catch (error) {
+    session.ctx.log.warning(`cannot clear away ${name}: ${describeError(error)}`);
+  }
+}
+
+/** A failure of the release's own is remembered; an engine that is away is not its fault. */
+async function rememberingFailure(
+  session: Session,
+  key: string,
+  release: string,
+  attempt: () => Promise<string | undefined>,
+): Promise<void> {
+  try {
+    await attempt();
+  } catch (error) {
+    const blameless = error instanceof UnavailableError || error instanceof BusyError;
+    if (!blameless) await recordFailure(session, key, release, { error: describeError(error) });
+    throw error;
+  }
+}
+
+function startingRecord(
+  session: Session,
+  service: DesiredService,
+  { release, attempt }: { release: string; attempt: number },
+) {
+  const now = session.ctx.clock.now();
+  const deadline = new Date(now.getTime() + startDeadlineMs(service)).toISOString();
+  return { phase: 'starting' as const, since: now.toISOString(), deadline, release, attempt };
+}
+
+async function resolveEnv(
+  session: Session,
+  service: DesiredService,
+): Promise<Readonly<Record<string, string>>> {
+  if (service.secretRefs.length === 0) return service.env;
+  const secrets = await session.secrets();
+  return mergeEnv(service.env, await secrets.resolve(service.secretRefs));
+}
+
+async function describeLogs(session: Session, containerId: string): Promise<string> {
+  try {
+    const logs = await session.engine.containerLogs(containerId, { tailLines: lastLogLines });
+    const lines = logs.trim();
+    return lines === '' ? '; it logged nothing' : `; its last log lines:\n${lines}`;
+  } catch (error) {
+    return `; its log cannot be read: ${describeError(error)}`;
+  }
+}
+
+function bindAddress(session: Session): string {
+  return session.cluster.publish === 'advertise' ? session.privateIp : session.cluster.publish;
+}

@@ -1,0 +1,110 @@
+// The state files that reconcile owns, and their shapes. A file that is lost is rebuilt from labels and live containers.
+import { join } from 'node:path';
+import type { Paths } from '../config/paths.ts';
+import { defineDocument } from '../state/document.ts';
+import { isRecord, requireRecordOf, requireText } from '../state/shape.ts';
+import type { FailureRecord, ReplicaRecord, RolloutRecord, ServiceRecord } from './facts.ts';
+
+export const stateFiles = (paths: Paths) => ({
+  rollouts: join(paths.stateDir, 'rollouts.json'),
+  ports: join(paths.stateDir, 'ports.json'),
+  shards: join(paths.stateDir, 'shards.json'),
+  ownership: join(paths.stateDir, 'ownership.json'),
+  images: join(paths.stateDir, 'images.json'),
+  cron: join(paths.stateDir, 'cron.json'),
+});
+
+/** Ports by `<project>/<service>#<index>`. */
+export type PortsDocument = { ports: Readonly<Record<string, number>> };
+export const portsDocument = defineDocument<PortsDocument>({
+  version: 1,
+  parse: (raw) => ({ ports: requireRecordOf(raw, 'ports', isPort) }),
+});
+
+/** Edges that a shard has been written for, with what was written last. */
+export type ShardsDocument = {
+  edges: Readonly<Record<string, { fingerprint: string; lastWriteAt: string }>>;
+};
+export const shardsDocument = defineDocument<ShardsDocument>({
+  version: 1,
+  parse: (raw) => ({
+    edges: requireRecordOf(raw, 'edges', (value): value is ShardsDocument['edges'][string] =>
+      hasTexts(value, ['fingerprint', 'lastWriteAt']),
+    ),
+  }),
+});
+
+/** Containers of launch-pad's agent that became ours when it was replaced. Written once. */
+export type OwnershipDocument = { adoptedAt: string; containers: readonly string[] };
+export const ownershipDocument = defineDocument<OwnershipDocument>({
+  version: 1,
+  parse: (raw) => {
+    const containers = isRecord(raw) ? raw['containers'] : undefined;
+    if (!Array.isArray(containers) || !containers.every((id) => typeof id === 'string')) {
+      throw new TypeError('containers is no list of ids');
+    }
+    return { adoptedAt: requireText(raw, 'adoptedAt'), containers };
+  },
+});
+
+/** Image references that reeve has run, with when last: what `prune` may remove. */
+export type ImagesDocument = { references: Readonly<Record<string, string>> };
+export const imagesDocument = defineDocument<ImagesDocument>({
+  version: 1,
+  parse: (raw) => ({
+    references: requireRecordOf(raw, 'references', (value): value is string => typeof value === 'string'),
+  }),
+});
+
+/** Last fires of schedules, epoch milliseconds by `<project>/<service>`. */
+export type CronDocument = { fires: Readonly<Record<string, number>> };
+export const cronDocument = defineDocument<CronDocument>({
+  version: 1,
+  parse: (raw) => ({
+    fires: requireRecordOf(raw, 'fires', (value): value is number => Number.isSafeInteger(value)),
+  }),
+});
+
+export const rolloutsDocument = defineDocument<RolloutRecord>({
+  version: 1,
+  parse: (raw) => ({ services: requireRecordOf(raw, 'services', isServiceRecord) }),
+});
+
+function isServiceRecord(value: unknown): value is ServiceRecord {
+  if (!isRecord(value) || !isRecord(value['replicas']) || !isRecord(value['failures'])) return false;
+  return (
+    Object.values(value['replicas']).every(isReplicaRecord) &&
+    Object.values(value['failures']).every(isFailureRecord)
+  );
+}
+
+function isReplicaRecord(value: unknown): value is ReplicaRecord {
+  if (!hasTexts(value, ['phase', 'since'])) return false;
+  switch (value['phase']) {
+    case 'starting':
+      return hasTexts(value, ['deadline', 'release']) && typeof value['attempt'] === 'number';
+    case 'draining':
+      return hasTexts(value, ['reason']) && (value['drainUntil'] === null || hasTexts(value, ['drainUntil']));
+    case 'stopping':
+      return (
+        hasTexts(value, ['killAt', 'reason']) && ['remove', 'keep'].includes(String(value['afterwards']))
+      );
+    default:
+      return false;
+  }
+}
+
+function isFailureRecord(value: unknown): value is FailureRecord {
+  return (
+    hasTexts(value, ['lastAt', 'nextTryAt', 'error']) &&
+    Number.isInteger((value as Record<string, unknown>)['attempts'])
+  );
+}
+
+function hasTexts(value: unknown, names: readonly string[]): value is Record<string, string> {
+  return isRecord(value) && names.every((name) => typeof value[name] === 'string');
+}
+
+function isPort(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) > 0 && (value as number) < 65_536;
+}

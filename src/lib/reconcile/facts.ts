@@ -1,0 +1,100 @@
+// The world as one plain value, and the words for it. gather.ts fills it in, plan.ts reads it; neither knows the other.
+import type { RejectedService } from '../cluster/desired.ts';
+import type { ReplicaIdentity } from '../cluster/names.ts';
+import type { DesiredService } from '../cluster/wire.ts';
+import type { ContainerState } from '../docker/types.ts';
+import type { Hold } from '../hold/holds.ts';
+
+/** A container of ours. */
+export type Replica = ReplicaIdentity & {
+  containerId: string;
+  name: string;
+  state: ContainerState;
+  statusText: string;
+  hostPort: number | undefined;
+  networks: readonly string[];
+  createdAt: Date;
+};
+
+/** A container with the seeds' label that is not ours. Never touched. */
+export type Stranger = { containerId: string; name: string; key: string | undefined; why: string };
+
+/** Where a replica stands between two places; a replica without a record serves. Keyed by container name. */
+export type ReplicaRecord =
+  | { phase: 'starting'; since: string; deadline: string; release: string; attempt: number }
+  | { phase: 'draining'; since: string; drainUntil: string | null; reason: string }
+  | { phase: 'stopping'; since: string; killAt: string; afterwards: 'remove' | 'keep'; reason: string };
+
+/** A release (image, resources, stamp) that did not come up, and when it may be tried again. */
+export type FailureRecord = {
+  attempts: number;
+  lastAt: string;
+  nextTryAt: string;
+  error: string;
+  imageId?: string;
+};
+
+export type ServiceRecord = {
+  replicas: Readonly<Record<string, ReplicaRecord>>;
+  /** By release. Kept for the last few only. */
+  failures: Readonly<Record<string, FailureRecord>>;
+};
+
+export type RolloutRecord = { services: Readonly<Record<string, ServiceRecord>> };
+
+/** What this process has measured of a starting replica, by container name; measured anew after a crash. */
+export type ProbeState = {
+  /** Consecutive passes so far. */
+  passes: number;
+  nextAt: Date;
+  /** What came back last, in words. */
+  last: string;
+  /** Set when no further look can help. */
+  failed?: string;
+};
+
+export type DesiredFacts =
+  | { kind: 'none'; reason: string }
+  | {
+      kind: 'document';
+      updatedAt: string;
+      services: readonly DesiredService[];
+      rejected: readonly RejectedService[];
+    };
+
+export type Facts = {
+  now: Date;
+  node: NodeFacts;
+  desired: DesiredFacts;
+  replicas: readonly Replica[];
+  strangers: readonly Stranger[];
+  record: RolloutRecord;
+  /** Host ports by `<project>/<service>#<index>`. */
+  ports: Readonly<Record<string, number>>;
+  /** Every edge knows the shard that the present routable replicas make. */
+  routingPublished: boolean;
+  probes: ReadonlyMap<string, ProbeState>;
+  holds: readonly Hold[];
+  /** Services whose removal `deploy` has announced. */
+  announcedRemovals: readonly string[];
+  /** Services with steps under way in this process: not to be planned now. */
+  busy: ReadonlySet<string>;
+  /** Container names whose stop this process has asked for already. */
+  stopsAsked: ReadonlySet<string>;
+  /** Failed releases whose tag this process has looked at again, as `<key> <release>`. */
+  rechecked: ReadonlySet<string>;
+};
+
+export type NodeFacts = {
+  nodeId: string;
+  /** Shortest wait between leaving the routing and being stopped, as long as no edge acknowledges. */
+  drainFloorMs: number;
+  /** Address that published ports are bound to and probed at. */
+  probeHost: string;
+};
+
+/** What a person asked of this run. */
+export type PlanOptions = { only?: string; allowRemoval: boolean };
+
+/** Nothing recorded: a first run, or a service that is where it should be. */
+export const emptyServiceRecord: ServiceRecord = { replicas: {}, failures: {} };

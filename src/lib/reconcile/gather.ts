@@ -1,0 +1,100 @@
+// Reads the world into Facts: one engine request, a handful of small files, and the store where it may have changed.
+import { parseDesired } from '../cluster/desired.ts';
+import { desiredKey, removalsKey } from '../cluster/keys.ts';
+import { managedFilter } from '../cluster/names.ts';
+import { serviceKey } from '../cluster/wire.ts';
+import { readHolds } from '../hold/holds.ts';
+import { isRecord } from '../state/shape.ts';
+import type { DesiredFacts, Facts, NodeFacts } from './facts.ts';
+import { sortContainers } from './ownership.ts';
+import type { Session } from './session.ts';
+
+/** Reads desired.json again. Throws UnavailableError (store) and InputError (a document we refuse). */
+export async function readDesired(session: Session): Promise<void> {
+  const key = desiredKey(session.cluster.clusterId, session.nodeId);
+  const stored = await session.store.get(key);
+  if (stored === undefined) {
+    const reason = `no desired state for node ${session.nodeId} in ${session.store.url}`;
+    session.desired = { kind: 'none', reason };
+    return;
+  }
+  const parsed = parseDesired(stored.text);
+  for (const warning of parsed.warnings) session.ctx.log.warning(warning);
+  session.desired = {
+    kind: 'document',
+    updatedAt: parsed.document.updatedAt,
+    services: parsed.services,
+    rejected: parsed.rejected,
+  };
+}
+
+export async function gatherFacts(session: Session): Promise<Facts> {
+  const { ctx, desired } = session;
+  const containers = await session.engine.listContainers({ labels: [managedFilter] });
+  const sorted = sortContainers(containers, {
+    nodeId: session.nodeId,
+    adopted: session.ownership.found ? session.ownership.value.containers : undefined,
+    desired,
+  });
+  if (sorted.adopting.length > 0 || (!session.ownership.found && desired.kind === 'document')) {
+    await adopt(session, sorted.adopting);
+  }
+  return {
+    now: ctx.clock.now(),
+    node: nodeFacts(session),
+    desired,
+    replicas: sorted.replicas,
+    strangers: sorted.strangers,
+    record: session.rollouts.value,
+    ports: session.ports.value.ports,
+    routingPublished: false,
+    probes: session.probes,
+    holds: await readHolds(ctx.paths, ctx.clock.now()),
+    announcedRemovals: hasUndesired(desired, sorted.replicas.map(serviceKey))
+      ? await readAnnounced(session)
+      : [],
+    busy: session.busy,
+    stopsAsked: session.stopsAsked,
+    rechecked: session.rechecked,
+  };
+}
+
+async function adopt(session: Session, ids: readonly string[]): Promise<void> {
+  const known = session.ownership.value.containers;
+  const containers = [...new Set([...known, ...ids])];
+  const adoptedAt = session.ctx.clock.now().toISOString();
+  if (ids.length > 0) session.ctx.log.info(`adopting ${ids.length} containers of launch-pad's agent`);
+  await session.ownership.update(() => ({ adoptedAt, containers }));
+}
+
+function nodeFacts(session: Session): NodeFacts {
+  const { publish, intervals } = session.cluster;
+  const address = publish === 'advertise' ? session.privateIp : publish;
+  return {
+    nodeId: session.nodeId,
+    drainFloorMs: Math.ceil(intervals.edgeMs * 1.5),
+    probeHost: address === '0.0.0.0' ? '127.0.0.1' : address,
+  };
+}
+
+function hasUndesired(desired: DesiredFacts, keys: readonly string[]): boolean {
+  if (desired.kind === 'none') return false;
+  const wanted = new Set(desired.services.map(serviceKey));
+  return keys.some((key) => !wanted.has(key));
+}
+
+async function readAnnounced(session: Session): Promise<readonly string[]> {
+  const stored = await session.store.get(removalsKey(session.cluster.clusterId, session.nodeId));
+  if (stored === undefined) return [];
+  try {
+    const raw: unknown = JSON.parse(stored.text);
+    const services = isRecord(raw) && raw['version'] === 1 ? raw['services'] : [];
+    return Array.isArray(services) ? services.filter((key) => typeof key === 'string') : [];
+  } catch {
+    // Unreadable means unannounced: the brake then asks a person.
+    session.ctx.log.warning(
+      `ignoring ${removalsKey(session.cluster.clusterId, session.nodeId)}: it is no JSON`,
+    );
+    return [];
+  }
+}

@@ -1,0 +1,73 @@
+// Carries out one service's turn: its steps in order, under its lock, each told in history. One service's error ends
+// its own turn only.
+import { BusyError, describeError } from '../errors.ts';
+import { serviceLock } from '../lock/names.ts';
+import { withLock } from '../lock/with-locks.ts';
+import { applyStep } from './apply.ts';
+import type { ServicePlan } from './plan-service.ts';
+import type { ActionReport, Session } from './session.ts';
+import { looksOnly, type Step } from './steps.ts';
+
+/** A service that failed is looked at again after this, in milliseconds. */
+const pauseMs = 1000;
+/** After so many failures in a row the next activation tries. */
+export const maxFaultsInARow = 3;
+
+/** Never throws. Returns the reason if the service's lock was busy. */
+export async function performTurn(session: Session, plan: ServicePlan): Promise<string | undefined> {
+  const [project = '', service = ''] = plan.key.split('/');
+  session.busy.add(plan.key);
+  const work = async (): Promise<void> => {
+    for (const step of plan.steps) await performStep(session, step);
+  };
+  try {
+    const onlyLooks = plan.steps.every((step) => looksOnly.has(step.action));
+    if (onlyLooks) await work();
+    else await withLock(session.ctx, serviceLock({ project, service }), work);
+    session.faults.delete(plan.key);
+    return undefined;
+  } catch (error) {
+    if (error instanceof BusyError) return error.message;
+    recordFault(session, plan.key, describeError(error));
+    return undefined;
+  } finally {
+    session.busy.delete(plan.key);
+  }
+}
+
+function recordFault(session: Session, key: string, error: string): void {
+  const earlier = session.faults.get(key);
+  const notBefore = new Date(session.ctx.clock.now().getTime() + pauseMs);
+  session.faults.set(key, { error, inARow: (earlier?.inARow ?? 0) + 1, notBefore });
+}
+
+async function performStep(session: Session, step: Step): Promise<void> {
+  try {
+    await applyStep(session, step);
+    if (!looksOnly.has(step.action)) report(session, step, undefined);
+  } catch (error) {
+    report(session, step, describeError(error));
+    throw error;
+  }
+}
+
+function report(session: Session, step: Step, error: string | undefined): void {
+  const { ctx } = session;
+  const [project = '', service = ''] = step.key.split('/');
+  const outcome = error === undefined ? ('done' as const) : ('failed' as const);
+  const action: ActionReport = {
+    action: step.action,
+    project,
+    service,
+    ...(step.index === undefined ? {} : { replica: step.index }),
+    reason: step.reason,
+    outcome,
+    ...(error === undefined ? {} : { error }),
+  };
+  session.actions.push(action);
+  const at = ctx.clock.now().toISOString();
+  session.events.push({ at, run: ctx.runId, concern: 'reconcile', ...action, outcome });
+  const subject = step.index === undefined ? step.key : `${step.key}#${step.index}`;
+  if (error === undefined) ctx.log.info(`${step.action} ${subject}: ${step.reason}`);
+  else ctx.log.error(`${step.action} ${subject} failed: ${error}`);
+}

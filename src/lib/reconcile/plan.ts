@@ -1,0 +1,88 @@
+// The next steps of a tick for all services, from facts alone. No desired document, no action; only a valid one can
+// remove anything, and not most of a node's services without being told so.
+import { serviceKey } from '../cluster/wire.ts';
+import { holdFor } from '../hold/holds.ts';
+import type { Facts, PlanOptions, Replica } from './facts.ts';
+import { planRemoval, planService, type ServicePlan } from './plan-service.ts';
+
+export type Deferred = { key: string; reason: string };
+
+export type Plan = {
+  services: readonly ServicePlan[];
+  /** Left alone this time, and why. */
+  deferred: readonly Deferred[];
+  /** Each is one service's error, told in status and by exit code 1. */
+  errors: readonly { key: string; error: string }[];
+};
+
+/** A removal of this many services at once must have been announced. */
+const brakeAt = 3;
+
+export function planReconcile(facts: Facts, options: PlanOptions): Plan {
+  const { desired } = facts;
+  if (desired.kind === 'none') return { services: [], deferred: [], errors: [] };
+  const replicas = groupByKey(facts.replicas);
+  const removals = planRemovals(facts, options, replicas);
+  const deferred: Deferred[] = [];
+  const services: ServicePlan[] = [];
+  const consider = (key: string, plan: () => ServicePlan): void => {
+    if ((options.only !== undefined && options.only !== key) || facts.busy.has(key)) return;
+    const hold = holdFor(facts.holds, key, facts.now);
+    if (hold !== undefined && options.only !== key) deferred.push({ key, reason: `held: ${hold.reason}` });
+    else services.push(plan());
+  };
+  for (const service of desired.services) {
+    // Scheduled and one-off services have no long-running container.
+    if (service.cron !== undefined || service.jobRun !== undefined) continue;
+    const key = serviceKey(service);
+    consider(key, () => planService(facts, service, replicas.get(key) ?? []));
+  }
+  for (const key of removals.keys) consider(key, () => planRemoval(facts, key, replicas.get(key) ?? []));
+  const rejected = desired.rejected.map(({ key, reason }) => ({ key: key ?? '(unnamed)', error: reason }));
+  return { services, deferred, errors: [...rejected, ...removals.errors] };
+}
+
+function groupByKey(replicas: readonly Replica[]): Map<string, Replica[]> {
+  const groups = new Map<string, Replica[]>();
+  for (const replica of [...replicas].sort((a, b) => a.index - b.index)) {
+    const key = serviceKey(replica);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [replica]);
+    else group.push(replica);
+  }
+  return groups;
+}
+
+function planRemovals(
+  facts: Facts,
+  options: PlanOptions,
+  replicas: ReadonlyMap<string, readonly Replica[]>,
+): { keys: string[]; errors: { key: string; error: string }[] } {
+  if (facts.desired.kind === 'none') return { keys: [], errors: [] };
+  const { services, rejected } = facts.desired;
+  // A service whose name cannot be told may be any of those that run.
+  if (rejected.some(({ key }) => key === undefined)) return { keys: [], errors: [] };
+  const wanted = new Set([...services.map(serviceKey), ...rejected.map(({ key }) => key)]);
+  const undesired = [...replicas.keys()].filter((key) => !wanted.has(key));
+  if (options.allowRemoval) return { keys: undesired, errors: [] };
+  const announced = new Set(facts.announcedRemovals);
+  const sudden = undesired.filter((key) => !announced.has(key) && !isLeaving(facts, key, replicas));
+  const running = [...replicas.values()].filter((group) => group.some(({ state }) => state === 'running'));
+  if (sudden.length < brakeAt || sudden.length * 2 <= running.length) return { keys: undesired, errors: [] };
+  const error =
+    `desired state drops ${sudden.length} of ${running.length} running services without an announcement by deploy: ` +
+    'kept; if that is meant, run `reeve reconcile --allow-removal`';
+  return {
+    keys: undesired.filter((key) => !sudden.includes(key)),
+    errors: sudden.map((key) => ({ key, error })),
+  };
+}
+
+/** All its containers are on their way out already: the removal was let through by an earlier look. */
+function isLeaving(facts: Facts, key: string, replicas: ReadonlyMap<string, readonly Replica[]>): boolean {
+  const records = facts.record.services[key]?.replicas ?? {};
+  return (replicas.get(key) ?? []).every(({ name }) => {
+    const phase = records[name]?.phase;
+    return phase === 'draining' || phase === 'stopping';
+  });
+}

@@ -1,0 +1,85 @@
+// How a tick and a plan are told: short lines for people, the same as data. Pure.
+import type { Outcome, OutcomeKind } from '../outcome.ts';
+import { formatDuration } from '../time.ts';
+import type { Facts, Stranger } from './facts.ts';
+import { forecastMs } from './forecast.ts';
+import type { LoopResult } from './loop.ts';
+import type { Plan } from './plan.ts';
+import type { ActionReport } from './session.ts';
+
+export function renderReconcile(
+  { actions }: { actions: readonly ActionReport[] },
+  result: LoopResult,
+): Outcome {
+  const { troubles, deferred, facts, unfinished } = result;
+  const failed = actions.filter(({ outcome }) => outcome === 'failed');
+  const outcome = outcomeOf({ done: actions.length - failed.length, failed: failed.length, ...result });
+  const summary = facts.desired.kind === 'none' ? facts.desired.reason : summarize(actions, unfinished);
+  const text = [
+    ...actions.map(describeAction),
+    ...troubles.map(({ key, message }) => `${key}: ${message}`),
+    ...deferred.map(({ key, reason }) => `${key}: deferred: ${reason}`),
+    ...facts.strangers.map(describeStranger),
+    summary,
+  ];
+  return { outcome, text: [...new Set(text)], data: { actions, troubles, deferred, unfinished } };
+}
+
+export function renderPlan(facts: Facts, plan: Plan): Outcome {
+  if (facts.desired.kind === 'none') {
+    return {
+      outcome: 'nothing-to-do',
+      text: [facts.desired.reason],
+      data: { actions: [], deferred: [], errors: [] },
+    };
+  }
+  const actions = plan.services.flatMap(({ key, headline }) => {
+    if (headline === undefined) return [];
+    const [project = '', service = ''] = key.split('/');
+    const expectedMs = forecastMs(facts, key, headline.action);
+    return [{ action: headline.action, project, service, reason: headline.reason, expectedMs }];
+  });
+  const text = [
+    ...actions.map(
+      ({ action, project, service, reason, expectedMs }) =>
+        `${action} ${project}/${service}: ${reason} (about ${formatDuration(expectedMs)})`,
+    ),
+    ...plan.services.flatMap(({ key, problem }) =>
+      problem === undefined ? [] : [`${key}: waiting: ${problem}`],
+    ),
+    ...plan.deferred.map(({ key, reason }) => `${key}: deferred: ${reason}`),
+    ...plan.errors.map(({ key, error }) => `${key}: ${error}`),
+    ...facts.strangers.map(describeStranger),
+  ];
+  const data = { actions, deferred: plan.deferred, errors: plan.errors };
+  if (actions.length > 0) return { outcome: 'pending', text, data };
+  return { outcome: 'nothing-to-do', text: [...text, 'nothing to do'], data };
+}
+
+function outcomeOf(counts: {
+  done: number;
+  failed: number;
+  troubles: LoopResult['troubles'];
+  deferred: LoopResult['deferred'];
+}): OutcomeKind {
+  const held = new Set(counts.deferred.map(({ key }) => key));
+  const troubled = counts.troubles.some(({ key }) => !held.has(key));
+  if (counts.failed > 0 || troubled) return counts.done > 0 ? 'partial' : 'failed';
+  if (counts.done > 0) return 'done';
+  return counts.deferred.length > 0 ? 'deferred' : 'nothing-to-do';
+}
+
+function describeAction(action: ActionReport): string {
+  const subject = `${action.project}/${action.service}${action.replica === undefined ? '' : `#${action.replica}`}`;
+  const verb = action.outcome === 'failed' ? `${action.action} failed` : action.action;
+  return `${verb} ${subject}: ${action.error ?? action.reason}`;
+}
+
+function describeStranger({ name, why }: Stranger): string {
+  return `left alone: container ${name}: ${why}`;
+}
+
+function summarize(actions: readonly ActionReport[], unfinished: boolean): string {
+  const count = actions.length === 0 ? 'nothing to do' : `${actions.length} steps`;
+  return unfinished ? `${count}; not finished, the next run goes on` : count;
+}

@@ -1,0 +1,116 @@
+// What a look amounts to for others: status.json and reeve.json. Pure.
+import type { ReeveDocument } from '../cluster/reeve-document.ts';
+import { buildNodeStatus, buildServiceStatus } from '../cluster/status.ts';
+import { type NodeStatus, type ServiceStatus, serviceKey } from '../cluster/wire.ts';
+import type { Facts } from './facts.ts';
+import type { Plan } from './plan.ts';
+
+export type Trouble = { key: string; message: string };
+
+export type LookReport = { status: NodeStatus; reeve: ReeveDocument };
+
+export type Reporter = {
+  nodeId: string;
+  agentId: string;
+  agentVersion: string;
+  reeveVersion: string;
+};
+
+/** Every service that is not as desired and is not merely on its way, with why. */
+export function troublesOf(plan: Plan, faults: ReadonlyMap<string, { error: string }>): Trouble[] {
+  const troubles = new Map<string, string>();
+  for (const { key, reason } of plan.deferred) troubles.set(key, reason);
+  for (const { key, problem } of plan.services) if (problem !== undefined) troubles.set(key, problem);
+  for (const [key, { error }] of faults) if (!troubles.has(key)) troubles.set(key, error);
+  for (const { key, error } of plan.errors) troubles.set(key, error);
+  return [...troubles].map(([key, message]) => ({ key, message }));
+}
+
+export function reportLook(
+  facts: Facts,
+  plan: Plan,
+  troubles: readonly Trouble[],
+  reporter: Reporter,
+): LookReport {
+  const held = new Set(plan.deferred.map(({ key }) => key));
+  const errors = new Map(
+    troubles.filter(({ key }) => !held.has(key)).map(({ key, message }) => [key, message]),
+  );
+  const { nodeId, agentId, agentVersion } = reporter;
+  const services = serviceStatuses(facts, errors);
+  return {
+    status: buildNodeStatus({ nodeId, agentId, agentVersion, services }, facts.now),
+    reeve: buildReeveDocument(facts, plan, troubles, reporter),
+  };
+}
+
+function serviceStatuses(facts: Facts, errors: ReadonlyMap<string, string>): ServiceStatus[] {
+  if (facts.desired.kind === 'none') return [];
+  const known = facts.desired.services.map((service) => {
+    const key = serviceKey(service);
+    const replicas = facts.replicas.filter((replica) => serviceKey(replica) === key);
+    return buildServiceStatus({ service, replicas, error: errors.get(key) }, facts.now);
+  });
+  const rejected = facts.desired.rejected.flatMap(({ key, reason }) =>
+    key === undefined ? [] : [rejectedStatus(facts, key, reason)],
+  );
+  return [...known, ...rejected];
+}
+
+function rejectedStatus(facts: Facts, key: string, reason: string): ServiceStatus {
+  const [project = '', service = ''] = key.split('/');
+  const running = facts.replicas.filter(
+    (replica) => serviceKey(replica) === key && replica.state === 'running',
+  );
+  return {
+    project,
+    service,
+    image: running[0]?.image ?? '',
+    state: 'error',
+    message: reason,
+    containerId: running[0]?.containerId ?? null,
+    desiredReplicas: 0,
+    runningReplicas: running.length,
+    replicas: [],
+    updatedAt: facts.now.toISOString(),
+  };
+}
+
+function buildReeveDocument(
+  facts: Facts,
+  plan: Plan,
+  troubles: readonly Trouble[],
+  reporter: Reporter,
+): ReeveDocument {
+  const { desired } = facts;
+  const pending = plan.services.some(({ steps, waits }) => steps.length > 0 || waits.length > 0);
+  const converged = desired.kind === 'document' && troubles.length === 0 && !pending && facts.busy.size === 0;
+  return {
+    version: 1,
+    nodeId: reporter.nodeId,
+    reeve: reporter.reeveVersion,
+    updatedAt: facts.now.toISOString(),
+    desired: desired.kind === 'document' ? { updatedAt: desired.updatedAt } : null,
+    converged,
+    failing: troubles.map(({ key, message }) => {
+      const [project = '', service = ''] = key.split('/');
+      return { project, service, message };
+    }),
+    draining: drainingBackends(facts),
+  };
+}
+
+function drainingBackends(facts: Facts): ReeveDocument['draining'] {
+  if (facts.desired.kind === 'none') return [];
+  const domains = new Map(
+    facts.desired.services.map((service) => [serviceKey(service), service.ingress?.domain]),
+  );
+  return facts.replicas.flatMap((replica) => {
+    const key = serviceKey(replica);
+    const domain = domains.get(key);
+    const draining = facts.record.services[key]?.replicas[replica.name]?.phase === 'draining';
+    return draining && domain !== undefined && replica.hostPort !== undefined
+      ? [{ domain, hostPort: replica.hostPort }]
+      : [];
+  });
+}

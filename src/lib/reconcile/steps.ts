@@ -1,0 +1,58 @@
+// Everything a tick can do, as data. apply.ts has one handler a step; the compiler demands that the table is complete.
+import type { DesiredService } from '../cluster/wire.ts';
+import type { FailureRecord, Replica } from './facts.ts';
+
+/** What each step needs, by its name. */
+export type StepArguments = {
+  /** Have the image on disk before anything is stopped for it. */
+  prepareImage: { service: DesiredService };
+  /** Make one replica's container, with its port reserved first, and start it. */
+  createReplica: { service: DesiredService; index: number; release: string; attempt: number };
+  /** Start a container that exists and should run. */
+  startReplica: { service: DesiredService; replica: Replica; release: string; attempt: number };
+  /** Ask a starting replica once whether it serves. */
+  probeReplica: { service: DesiredService; replica: Replica; url: string };
+  /** Look whether a starting replica that cannot be probed has stayed up. */
+  checkReplica: { replica: Replica };
+  /** A starting replica has proven itself: it serves from now on. */
+  admitReplica: { replica: Replica; release: string };
+  /** A starting replica has failed: tell why, remember its release, remove it. The old ones stay. */
+  abortReplica: { replica: Replica; release: string; attempt: number; why: string };
+  /** Out of the routing; the wait follows once every edge's shard says so. */
+  drainReplica: { replica: Replica };
+  /** Every shard is without the replica: the wait begins. */
+  waitForDrain: { replica: Replica; drainMs: number };
+  /** `keep`: only until an attempt with another container has ended. */
+  stopReplica: { replica: Replica; graceSeconds: number; afterwards: 'remove' | 'keep' };
+  removeReplica: { replica: Replica };
+  /** A container whose stop was only for the time of an attempt serves again. */
+  resumeReplica: { replica: Replica };
+  /** Forget what was recorded for a container that does not exist. */
+  forgetReplica: { name: string };
+  /** Join a running container to its project's network. */
+  joinNetwork: { replica: Replica };
+  /** See whether the tag of a failed release has moved to another image, which may be tried at once. */
+  recheckImage: { service: DesiredService; release: string; failure: FailureRecord };
+};
+
+export type StepAction = keyof StepArguments;
+
+export type StepOf<Action extends StepAction> = {
+  action: Action;
+  /** `<project>/<service>` */
+  key: string;
+  /** Index of the replica, where there is one. */
+  index?: number;
+  /** Why, for a person. */
+  reason: string;
+  args: StepArguments[Action];
+};
+
+export type Step = { [Action in StepAction]: StepOf<Action> }[StepAction];
+
+/** Steps that only look: they are not told in history and change nothing. */
+export const looksOnly: ReadonlySet<StepAction> = new Set<StepAction>([
+  'probeReplica',
+  'checkReplica',
+  'recheckImage',
+]);
