@@ -1,0 +1,138 @@
+// `deploy`: a file, or the end of a project, as a release.
+import { readFile } from 'node:fs/promises';
+import { nodeKey } from '../cluster/keys.ts';
+import type { DesiredService } from '../cluster/wire.ts';
+import { requireCluster } from '../config/rules.ts';
+import type { Context } from '../context.ts';
+import { describeError, InputError } from '../errors.ts';
+import type { Outcome } from '../outcome.ts';
+import { mapBounded } from './bounded.ts';
+import { findDomainConflicts } from './domains.ts';
+import { listNodes, parallel, readDefaultEdge, readNodes, type Target } from './gather.ts';
+import { parseObject } from './json.ts';
+import { type DeployFile, type PlacedService, parseDeployFile } from './parse.ts';
+import { planDeploy, type Scope } from './plan.ts';
+import { type PlannedNode, type Release, type ReleaseOptions, runRelease } from './run.ts';
+import { openTarget } from './target.ts';
+
+export type DeployRequest = ReleaseOptions & {
+  what: { file: string; service: string | undefined } | { remove: string };
+};
+
+/** What is to be there, and what may be touched for it. */
+type Intent = { reason: string; scope: Scope; services: readonly PlacedService[] };
+
+export async function deploy(ctx: Context, request: DeployRequest): Promise<Outcome> {
+  const cluster = requireCluster(ctx.config);
+  const target = await openTarget(ctx, cluster);
+  const known = await listNodes(target);
+  const { what } = request;
+  const intent = 'remove' in what ? removalIntent(what.remove) : await readIntent(ctx, target, what, known);
+  const { states, unreadable } = await readNodes(target, known);
+  const nodes = states.map((state): PlannedNode => {
+    const wanted = wantedOn(state.node, intent);
+    const edit: PlannedNode['edit'] = (document) => planDeploy(document, intent.scope, wanted);
+    return { state, edit, plan: edit(state.document) };
+  });
+  const [conflict] = findDomainConflicts(nodes, intent.services);
+  if (conflict !== undefined) throw new InputError(`cannot ${intent.reason}: ${conflict}`);
+  const release: Release = {
+    reason: intent.reason,
+    nodes,
+    failures: unreadable.map(({ node, error }) => ({ node, message: error.message })),
+    question: questionFor(ctx, request, nodes),
+    awaited: awaitedKeys(intent.services),
+  };
+  return await runRelease(ctx, { cluster, target, options: request }, release);
+}
+
+function removalIntent(project: string): Intent {
+  return { reason: `deploy --remove ${project}`, scope: { projects: new Set([project]) }, services: [] };
+}
+
+async function readIntent(
+  ctx: Context,
+  target: Target,
+  { file, service }: { file: string; service: string | undefined },
+  known: readonly string[],
+): Promise<Intent> {
+  const parsed = parseDeployFile(await readText(file), file, {
+    clusterId: target.clusterId,
+    defaultEdge: await readDefaultEdge(target),
+    backups: requireCluster(ctx.config).backups,
+  });
+  for (const warning of parsed.warnings) ctx.log.warning(warning);
+  await checkNodes(ctx, target, { file, parsed, known });
+  const reason = `deploy ${file}`;
+  if (service === undefined) {
+    const projects = new Set(parsed.services.map((placed) => placed.service.project));
+    return { reason, scope: { projects }, services: parsed.services };
+  }
+  const services = parsed.services.filter(({ key }) => key === service);
+  if (services.length === 0) throw new InputError(`cannot deploy "${file}": it has no service "${service}"`);
+  return { reason, scope: { key: service }, services };
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new InputError(`cannot read "${file}": ${describeError(error)}`, { cause: error });
+  }
+}
+
+/** A misspelt node would be a directory that nobody reads. */
+async function checkNodes(
+  ctx: Context,
+  { store, clusterId }: Target,
+  { file, parsed, known }: { file: string; parsed: DeployFile; known: readonly string[] },
+): Promise<void> {
+  const named = [...new Set(parsed.services.flatMap(({ nodes }) => nodes))];
+  const unknown = named.filter((node) => !known.includes(node));
+  if (unknown.length > 0) {
+    const list = known.length === 0 ? 'no node at all' : known.join(', ');
+    const names = unknown.map((node) => `"${node}"`).join(', ');
+    throw new InputError(`cannot deploy "${file}": the store does not know ${names}; it knows ${list}`);
+  }
+  const roles = await mapBounded(named, parallel, async (node) => {
+    const entry = parseObject((await store.get(nodeKey(clusterId, node)))?.text);
+    return { node, isEdge: entry?.['role'] === 'edge' };
+  });
+  const edge = roles.find(({ isEdge }) => isEdge);
+  if (edge !== undefined) {
+    throw new InputError(
+      `cannot deploy "${file}": node "${edge.node}" is an edge, and edges run no services`,
+    );
+  }
+  for (const { key, service } of parsed.services) {
+    const name = service.ingress?.edge;
+    if (name === undefined || known.includes(name)) continue;
+    ctx.log.warning(`edge "${name}" of "${key}" is not in the store: nobody will route to the service`);
+  }
+}
+
+function wantedOn(node: string, { services }: Intent): DesiredService[] {
+  return services.filter(({ nodes }) => nodes.includes(node)).map(({ service }) => service);
+}
+
+/** What the file says, it may remove; at a terminal the person is asked all the same, and a whole project always. */
+function questionFor(
+  ctx: Context,
+  { what }: DeployRequest,
+  nodes: readonly PlannedNode[],
+): string | undefined {
+  const removed = nodes.flatMap(({ plan }) => plan.changes.filter(({ action }) => action === 'remove'));
+  if (removed.length === 0) return undefined;
+  if ('remove' in what) return `remove project ${what.remove} everywhere?`;
+  if (!ctx.interactive) return undefined;
+  const keys = [...new Set(removed.map(({ project, service }) => `${project}/${service}`))];
+  return `remove ${keys.join(', ')} where the file has it no more?`;
+}
+
+function awaitedKeys(services: readonly PlacedService[]): Map<string, Set<string>> {
+  const awaited = new Map<string, Set<string>>();
+  for (const { key, nodes } of services) {
+    for (const node of nodes) awaited.set(node, (awaited.get(node) ?? new Set()).add(key));
+  }
+  return awaited;
+}

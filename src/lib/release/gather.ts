@@ -1,0 +1,94 @@
+// Reads from the store what a deploy decides by: which nodes there are, and the desired state of each.
+import { clusterKey, deploysPrefix, desiredKey, nodesPrefix } from '../cluster/keys.ts';
+import { describeError, InputError } from '../errors.ts';
+import { nodeIdPattern } from '../ids.ts';
+import type { Store } from '../store/store.ts';
+import { mapBounded } from './bounded.ts';
+import { parseObject } from './json.ts';
+import type { EarlierDeploy } from './plan-rollback.ts';
+import { emptyDesired, parseRawDesired, type RawDesired } from './raw-document.ts';
+
+/** Requests under way at once. */
+export const parallel = 50;
+
+export type Target = { store: Store; clusterId: string };
+
+/** A node's desired state at the moment it was read. */
+export type NodeState = {
+  node: string;
+  document: RawDesired;
+  /** Undefined where the node has no document yet. */
+  stored: { text: string; etag: string } | undefined;
+};
+
+export type UnreadableNode = { node: string; error: InputError };
+
+/** Nodes that the store knows: those with a registry entry or a desired state, in byte order. */
+export async function listNodes({ store, clusterId }: Target): Promise<string[]> {
+  const prefix = nodesPrefix(clusterId);
+  const nodes = new Set<string>();
+  for (const { key } of await store.list(prefix)) {
+    const [node = '', file, ...deeper] = key.slice(prefix.length).split('/');
+    if (deeper.length > 0 || !nodeIdPattern.test(node)) continue;
+    if (file === 'node.json' || file === 'desired.json') nodes.add(node);
+  }
+  return [...nodes];
+}
+
+/** Throws InputError for a document we refuse: it must not be written over. */
+export async function readNode({ store, clusterId }: Target, node: string): Promise<NodeState> {
+  const key = desiredKey(clusterId, node);
+  const stored = await store.get(key);
+  if (stored === undefined) return { node, document: emptyDesired(node), stored: undefined };
+  return {
+    node,
+    document: parseRawDesired(stored.text, key),
+    stored: { text: stored.text, etag: stored.etag },
+  };
+}
+
+/** All of them; one that cannot be understood does not hide the others. */
+export async function readNodes(
+  target: Target,
+  nodes: readonly string[],
+): Promise<{ states: NodeState[]; unreadable: UnreadableNode[] }> {
+  const results = await mapBounded(nodes, parallel, async (node): Promise<NodeState | UnreadableNode> => {
+    try {
+      return await readNode(target, node);
+    } catch (error) {
+      if (error instanceof InputError) return { node, error };
+      throw error;
+    }
+  });
+  return {
+    states: results.filter((result) => 'document' in result),
+    unreadable: results.filter((result) => 'error' in result),
+  };
+}
+
+/** The cluster's own choice of an edge, where it has made one. */
+export async function readDefaultEdge({ store, clusterId }: Target): Promise<string | undefined> {
+  const edge = parseObject((await store.get(clusterKey(clusterId)))?.text)?.['defaultEdge'];
+  return typeof edge === 'string' ? edge : undefined;
+}
+
+/** Desired states that the node had before, newest first. One that cannot be read is left out. */
+export async function readEarlier(
+  { store, clusterId }: Target,
+  node: string,
+  warn: (message: string) => void,
+): Promise<EarlierDeploy[]> {
+  const entries = await store.list(deploysPrefix(clusterId, node));
+  const documents = await mapBounded(entries.toReversed(), parallel, async ({ key }) => {
+    const stored = await store.get(key);
+    if (stored === undefined) return undefined;
+    try {
+      const { updatedAt, services } = parseRawDesired(stored.text, key);
+      return { updatedAt, services };
+    } catch (error) {
+      warn(`an earlier deploy is left out: ${describeError(error)}`);
+      return undefined;
+    }
+  });
+  return documents.filter((document) => document !== undefined);
+}

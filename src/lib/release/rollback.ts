@@ -1,0 +1,81 @@
+// `rollback` and `restart`: one service, on every node that has it.
+import { requireCluster } from '../config/rules.ts';
+import type { Context } from '../context.ts';
+import { InputError } from '../errors.ts';
+import type { Outcome } from '../outcome.ts';
+import { mapBounded } from './bounded.ts';
+import type { NodeFailure } from './describe.ts';
+import { listNodes, type NodeState, parallel, readEarlier, readNodes, type Target } from './gather.ts';
+import { planRestart } from './plan.ts';
+import { findEarlier, planRollback } from './plan-rollback.ts';
+import type { RawService } from './raw-document.ts';
+import { type PlannedNode, type Release, type ReleaseOptions, runRelease } from './run.ts';
+import { openTarget } from './target.ts';
+
+export type ServiceRequest = ReleaseOptions & { key: string };
+
+/** To the definition that differed last but (to - 1), as the node itself had it. */
+export async function rollback(ctx: Context, request: ServiceRequest & { to: number }): Promise<Outcome> {
+  const { key, to } = request;
+  const cluster = requireCluster(ctx.config);
+  const target = await openTarget(ctx, cluster);
+  const { holders, failures } = await findHolders(target, key);
+  const planned = await mapBounded(holders, parallel, async (holder): Promise<PlannedNode | NodeFailure> => {
+    const { node } = holder.state;
+    const earlier = await readEarlier(target, node, (message) => ctx.log.warning(`${node}: ${message}`));
+    const found = findEarlier(holder.service, earlier, to);
+    if (found === undefined)
+      return { node, message: `there is no ${to === 1 ? '' : `${to}th `}earlier deploy of ${key}` };
+    ctx.log.info(`${node}: ${key} goes back to the deploy of ${found.updatedAt} (${found.definition.image})`);
+    const edit: PlannedNode['edit'] = (document) => planRollback(document, key, found.definition);
+    return { state: holder.state, edit, plan: edit(holder.state.document) };
+  });
+  const release: Release = {
+    reason: `rollback ${key}`,
+    nodes: planned.filter((node) => 'plan' in node),
+    failures: [...failures, ...planned.filter((node) => 'message' in node)],
+    question: undefined,
+    awaited: new Map(),
+  };
+  return await runRelease(ctx, { cluster, target, options: request }, release);
+}
+
+/** A new `restartAt`, which is another stamp: each node replaces the service's containers as in a rollout. */
+export async function restart(ctx: Context, request: ServiceRequest): Promise<Outcome> {
+  const { key } = request;
+  const cluster = requireCluster(ctx.config);
+  const target = await openTarget(ctx, cluster);
+  const { holders, failures } = await findHolders(target, key);
+  const restartAt = ctx.clock.now().toISOString();
+  const edit: PlannedNode['edit'] = (document) => planRestart(document, key, restartAt);
+  const names = holders.map(({ state }) => state.node).join(', ');
+  const release: Release = {
+    reason: `restart ${key}`,
+    nodes: holders.map(({ state }) => ({ state, edit, plan: edit(state.document) })),
+    failures,
+    question: `restart ${key} on ${names}?`,
+    awaited: new Map(),
+  };
+  return await runRelease(ctx, { cluster, target, options: request }, release);
+}
+
+type Holder = { state: NodeState; service: RawService };
+
+/** Nodes that have the service now. Throws InputError where none has it. */
+async function findHolders(
+  target: Target,
+  key: string,
+): Promise<{ holders: Holder[]; failures: NodeFailure[] }> {
+  const { states, unreadable } = await readNodes(target, await listNodes(target));
+  const holders = states.flatMap((state): Holder[] => {
+    const service = state.document.services.find((present) => present.key === key);
+    return service === undefined ? [] : [{ state, service }];
+  });
+  const failures = unreadable.map(({ node, error }) => ({ node, message: error.message }));
+  if (holders.length === 0) {
+    const beside =
+      failures.length === 0 ? '' : `, and ${failures.map(({ node }) => node).join(', ')} cannot be read`;
+    throw new InputError(`cannot find "${key}": no node has it${beside}`);
+  }
+  return { holders, failures };
+}

@@ -1,0 +1,69 @@
+// Waits until the nodes say that they have converged on what was written, or that it has failed.
+import { reeveKey, statusKey } from '../cluster/keys.ts';
+import type { BaseContext } from '../context.ts';
+import { formatDuration } from '../time.ts';
+import { mapBounded } from './bounded.ts';
+import type { NodeFailure } from './describe.ts';
+import { parallel, type Target } from './gather.ts';
+import { parseObject } from './json.ts';
+import { type Arrival, type Awaited, judgeArrival, parseProgress } from './progress.ts';
+
+const pollMs = 1000;
+
+type WaitContext = Pick<BaseContext, 'clock' | 'log' | 'signal'>;
+
+/** What did not arrive within the time, one entry a failing service or a node that is not there yet. */
+export async function waitForNodes(
+  ctx: WaitContext,
+  target: Target,
+  awaited: readonly Awaited[],
+  timeoutMs: number,
+): Promise<NodeFailure[]> {
+  const deadline = ctx.clock.now().getTime() + timeoutMs;
+  const failures: NodeFailure[] = [];
+  let waiting = awaited;
+  for (;;) {
+    const judged = await mapBounded(waiting, parallel, async (one) => ({
+      one,
+      arrival: await look(target, one),
+    }));
+    for (const { one, arrival } of judged) failures.push(...settle(ctx, one, arrival));
+    waiting = judged.filter(({ arrival }) => arrival.kind === 'waiting').map(({ one }) => one);
+    if (waiting.length === 0) return failures;
+    const leftMs = deadline - ctx.clock.now().getTime();
+    if (leftMs <= 0 || ctx.signal.aborted) {
+      const late = ctx.signal.aborted ? 'stopped waiting' : `not there after ${formatDuration(timeoutMs)}`;
+      return [...failures, ...(await describeLate(target, judged, late))];
+    }
+    await ctx.clock.sleep(Math.min(pollMs, leftMs), ctx.signal);
+  }
+}
+
+async function look({ store, clusterId }: Target, one: Awaited): Promise<Arrival> {
+  return judgeArrival(parseProgress((await store.get(reeveKey(clusterId, one.node)))?.text), one);
+}
+
+function settle(ctx: WaitContext, { node }: Awaited, arrival: Arrival): NodeFailure[] {
+  if (arrival.kind === 'converged') ctx.log.info(`${node}: converged`);
+  if (arrival.kind !== 'failed') return [];
+  return arrival.failing.map(({ project, service, message }) => ({
+    node,
+    message: `${project}/${service}: ${message}`,
+  }));
+}
+
+/** With the node's last sign of life, so that a dead node is told from a slow one. */
+async function describeLate(
+  { store, clusterId }: Target,
+  judged: readonly { one: Awaited; arrival: Arrival }[],
+  late: string,
+): Promise<NodeFailure[]> {
+  const waiting = judged.flatMap(({ one, arrival }) =>
+    arrival.kind === 'waiting' ? [{ one, arrival }] : [],
+  );
+  return await mapBounded(waiting, parallel, async ({ one, arrival }) => {
+    const status = parseObject((await store.get(statusKey(clusterId, one.node)))?.text);
+    const seen = typeof status?.['lastSeen'] === 'string' ? `last seen ${status['lastSeen']}` : 'never seen';
+    return { node: one.node, message: `${late}: ${arrival.why}; ${seen}` };
+  });
+}
