@@ -54,7 +54,8 @@ function runFlock(path: string, fd: number, options: FlockRun): Promise<boolean>
   return new Promise((resolve, reject) => {
     const child = spawn('flock', [mode, ...wait, '-E', String(busyStatus), '3'], {
       stdio: ['ignore', 'ignore', 'pipe', fd],
-      env: childEnvironment(),
+      // Its own messages in English, and no locale files to read.
+      env: { ...childEnvironment(), LC_ALL: 'C' },
     });
     let complaint = '';
     child.stderr?.on('data', (chunk: Buffer) => {

@@ -1,0 +1,75 @@
+// Makes the Nth system call of one kind fail, or kills the process at it, by attaching strace to a program that is
+// ready to act: library code is included, and counting begins with the act. N grows until a run passes untouched.
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ProgramEnd, startNodeProgram, startProcess } from './programs.ts';
+
+export type Fault = {
+  /** Names of one call on the platforms we know; strace skips those that are unknown here. */
+  calls: string;
+  /** strace's words: `error=ENOSPC`, `signal=KILL`, `retval=100`. */
+  effect: string;
+};
+
+export type FaultRun = { fault: Fault; n: number; hit: boolean; end: ProgramEnd };
+
+export const fileCalls = {
+  open: '?open,openat',
+  write: 'pwrite64',
+  append: 'write',
+  sync: 'fsync',
+  rename: '?rename,?renameat,renameat2',
+  link: '?link,linkat',
+  unlink: '?unlink,unlinkat',
+  mode: '?chmod,?fchmodat,fchmod',
+  truncate: 'ftruncate',
+  flock: 'flock',
+} as const;
+
+/** More calls of one kind than any act of ours makes: then the loop has gone wrong. */
+const maxRuns = 60;
+
+/**
+ * Runs `programs/fault-target.ts ACT DIR` once for each N, in a copy of the template, and hands each run to
+ * `check`, which is the first in this process to write there: so it stands for the next run. Returns how often the
+ * fault was hit.
+ */
+export async function injectFaults(
+  act: string,
+  fault: Fault,
+  template: string,
+  check: (directory: string, run: FaultRun) => Promise<void>,
+): Promise<number> {
+  for (let n = 1; n <= maxRuns; n += 1) {
+    const directory = await mkdtemp(join(tmpdir(), 'reeve-fault-'));
+    try {
+      await cp(template, directory, { recursive: true });
+      const run = await runWithFault(act, directory, fault, n);
+      await check(directory, run);
+      if (!run.hit) return n - 1;
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  }
+  throw new Error(`${fault.calls} was still being hit after ${maxRuns} runs`);
+}
+
+async function runWithFault(act: string, directory: string, fault: Fault, n: number): Promise<FaultRun> {
+  // One worker thread: strace counts the calls of each thread on its own.
+  const target = startNodeProgram('fault-target.ts', [act, directory], { UV_THREADPOOL_SIZE: '1' });
+  await target.waitFor('ready');
+  const log = `${directory}.strace`;
+  const injection = `inject=${fault.calls}:${fault.effect}:when=${n}`;
+  const tracer = startProcess('strace', [
+    ...['-f', '-p', String(target.pid), '-o', log],
+    ...['-e', `trace=${fault.calls}`, '-e', injection],
+  ]);
+  await tracer.waitFor('attached');
+  target.tell('go');
+  const end = await target.ended;
+  await tracer.ended;
+  const calls = await readFile(log, 'utf8');
+  await rm(log);
+  return { fault, n, hit: /\(INJECTED\)|killed by SIGKILL/.test(calls), end };
+}
