@@ -1,0 +1,34 @@
+// `hold`: timers leave a service, or this whole node, alone for a while. Needs no configuration.
+import { UsageError } from '../lib/errors.ts';
+import { nodeTarget } from '../lib/hold/holds.ts';
+import { endHolds, listHolds, setHold } from '../lib/hold/run.ts';
+import type { Outcome } from '../lib/outcome.ts';
+import { requireServiceKey } from '../lib/release/target.ts';
+import { parseDuration } from '../lib/time.ts';
+import type { CommandInput } from './registry.ts';
+
+export async function run({ base, args, options }: CommandInput): Promise<Outcome> {
+  const target = readTarget(args[0], options['node'] === true);
+  if (options['end'] === true) return await endHolds(base, target);
+  if (target !== undefined) return await setHold(base, { target, ...readTerms(options) });
+  if (options['for'] !== undefined || options['reason'] !== undefined) {
+    throw new UsageError('nothing to hold: name PROJECT/SERVICE, or --node');
+  }
+  return await listHolds(base);
+}
+
+function readTarget(service: string | undefined, node: boolean): string | undefined {
+  if (service !== undefined && node) throw new UsageError('hold either a service or --node');
+  if (node) return nodeTarget;
+  return service === undefined ? undefined : requireServiceKey(service);
+}
+
+function readTerms(options: Readonly<Record<string, unknown>>): { forMs: number; reason: string } {
+  const { for: duration, reason } = options;
+  const forMs = typeof duration === 'string' ? parseDuration(duration) : undefined;
+  if (forMs === undefined || forMs === 0)
+    throw new UsageError('a hold has an end: say --for, such as --for 1h');
+  if (typeof reason !== 'string' || reason.trim() === '')
+    throw new UsageError('a hold has a reason: say --reason TEXT');
+  return { forMs, reason: reason.trim() };
+}
