@@ -3,16 +3,6 @@ import { UsageError } from '../lib/errors.ts';
 import { namePattern } from '../lib/ids.ts';
 import { parseDuration } from '../lib/time.ts';
 
-/** `--wait SECONDS` for a busy lock, in milliseconds; 0 without the flag. */
-export function parseWaitMs(value: unknown): number {
-  if (value === undefined) return 0;
-  const seconds = typeof value === 'string' && value !== '' ? Number(value) : Number.NaN;
-  if (!Number.isFinite(seconds) || seconds < 0 || seconds > 86_400) {
-    throw new UsageError(`cannot wait ${JSON.stringify(value)}: give seconds, as in --wait 30`);
-  }
-  return seconds * 1000;
-}
-
 /** `PROJECT/SERVICE` in one word. */
 export function parseServiceKey(value: unknown): string | undefined {
   if (value === undefined) return undefined;

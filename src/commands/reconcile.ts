@@ -1,8 +1,9 @@
 // `reeve reconcile`: one activation towards the desired state.
 import { UsageError } from '../lib/errors.ts';
+import { parseWait } from '../lib/lock/wait.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import { planOnce, runReconcile } from '../lib/reconcile/run.ts';
-import { parseServiceKey, parseWaitMs } from './flags.ts';
+import { parseServiceKey } from './flags.ts';
 import type { CommandInput } from './registry.ts';
 
 export async function run({ options, loadContext }: CommandInput): Promise<Outcome> {
@@ -14,5 +15,5 @@ export async function run({ options, loadContext }: CommandInput): Promise<Outco
     const { facts, plan: planned } = await planOnce(await loadContext(), plan);
     return renderPlan(facts, planned);
   }
-  return await runReconcile(await loadContext(), { ...plan, waitMs: parseWaitMs(options['wait']) });
+  return await runReconcile(await loadContext(), { ...plan, waitMs: parseWait(options['wait']) });
 }

@@ -28,4 +28,135 @@ export type CommandSpec = {
   load(): Promise<CommandModule>;
 };
 
-export const commands: readonly CommandSpec[] = [];
+const serviceOption: OptionSpec = { flags: '--service <project/service>', description: 'only this service' };
+const yesOption: OptionSpec = { flags: '--yes', description: 'do not ask' };
+const dryRunOption: OptionSpec = { flags: '--dry-run', description: 'tell what would be done and change nothing' };
+
+export const commands: readonly CommandSpec[] = [
+  {
+    path: 'init',
+    summary: 'write a commented configuration and the registry files of this node',
+    options: [
+      { flags: '--node <id>', description: 'id of this node (default: its host name)' },
+      { flags: '--role <role>', description: 'app, edge, or app,edge (default: app)' },
+      { flags: '--store <url>', description: 'file:///directory or s3://bucket[/prefix]' },
+      { flags: '--cluster <id>', description: 'the cluster it belongs to (default: default)' },
+    ],
+    load: () => import('./init.ts'),
+  },
+  {
+    path: 'config check',
+    summary: 'check the configuration and the files it names',
+    load: () => import('./config-check.ts'),
+  },
+  {
+    path: 'config show',
+    summary: 'show the configuration in force, secrets hidden',
+    load: () => import('./config-show.ts'),
+  },
+  {
+    path: 'config schema',
+    summary: 'print the JSON Schema of the configuration file',
+    load: () => import('./config-schema.ts'),
+  },
+  {
+    path: 'deploy',
+    summary: 'put a file of services into the desired state of their nodes',
+    arguments: [{ name: '[file]', description: 'YAML file that is the whole truth about the projects it names' }],
+    options: [
+      serviceOption,
+      { flags: '--remove <project>', description: 'remove a project everywhere instead' },
+      { flags: '--wait [seconds]', description: 'wait until the nodes have converged (default 600)' },
+      { flags: '--no-notify', description: 'do not wake the nodes' },
+      dryRunOption,
+      yesOption,
+    ],
+    load: () => import('./deploy.ts'),
+  },
+  {
+    path: 'plan',
+    summary: 'tell what reconcile would do and why (exit 2 if anything)',
+    load: () => import('./plan.ts'),
+  },
+  {
+    path: 'reconcile',
+    summary: 'bring this node to its desired state',
+    options: [
+      dryRunOption,
+      serviceOption,
+      { flags: '--allow-removal', description: 'let a desired state that drops most services have its way' },
+    ],
+    locks: true,
+    load: () => import('./reconcile.ts'),
+  },
+  {
+    path: 'status',
+    summary: 'what runs here and what each concern did last',
+    options: [{ flags: '--cluster', description: 'every node in the store' }],
+    load: () => import('./status.ts'),
+  },
+  {
+    path: 'history',
+    summary: 'what was done, when, by which run, and why',
+    arguments: [{ name: '[project/service]', description: 'only this service' }],
+    options: [{ flags: '--since <time>', description: 'a duration (2h) or an instant (2026-06-04T03:00:00Z)' }],
+    load: () => import('./history.ts'),
+  },
+  {
+    path: 'rollback',
+    summary: 'bring a service back to an earlier deploy',
+    arguments: [{ name: '<project/service>', description: 'the service' }],
+    options: [
+      { flags: '--to <n>', description: 'how many different deploys back (default 1)' },
+      { flags: '--no-notify', description: 'do not wake the nodes' },
+      dryRunOption,
+    ],
+    load: () => import('./rollback.ts'),
+  },
+  {
+    path: 'restart',
+    summary: 'replace the containers of a service, one after another',
+    arguments: [{ name: '<project/service>', description: 'the service' }],
+    options: [{ flags: '--no-notify', description: 'do not wake the nodes' }, yesOption],
+    load: () => import('./restart.ts'),
+  },
+  {
+    path: 'hold',
+    summary: 'make the timers leave a service or this node alone for a while',
+    arguments: [{ name: '[project/service]', description: 'the service; without it the holds are listed' }],
+    options: [
+      { flags: '--node', description: 'the whole node' },
+      { flags: '--for <duration>', description: 'how long, as 1h' },
+      { flags: '--reason <text>', description: 'why, for whoever wonders' },
+      { flags: '--end', description: 'end the hold' },
+    ],
+    load: () => import('./hold.ts'),
+  },
+  {
+    path: 'prune',
+    summary: 'remove images that nothing refers to; a volume only by name',
+    options: [
+      dryRunOption,
+      { flags: '--volumes <project/service/name>', description: 'remove this volume and its data' },
+      { flags: '--no-backup', description: 'remove the volume although no backup of it is newer' },
+      yesOption,
+    ],
+    locks: true,
+    load: () => import('./prune.ts'),
+  },
+  {
+    path: 'lock',
+    summary: "run a command under one of reeve's locks",
+    arguments: [
+      { name: '<name>', description: 'the lock, as reconcile or service@blog@web' },
+      { name: '[command...]', description: 'after --: the command and its arguments' },
+    ],
+    locks: true,
+    load: () => import('./lock.ts'),
+  },
+  {
+    path: 'lock list',
+    summary: 'who holds which lock',
+    load: () => import('./lock-list.ts'),
+  },
+];

@@ -10,7 +10,6 @@ export const stateFiles = (paths: Paths) => ({
   ports: join(paths.stateDir, 'ports.json'),
   shards: join(paths.stateDir, 'shards.json'),
   ownership: join(paths.stateDir, 'ownership.json'),
-  images: join(paths.stateDir, 'images.json'),
   cron: join(paths.stateDir, 'cron.json'),
 });
 
@@ -45,15 +44,6 @@ export const ownershipDocument = defineDocument<OwnershipDocument>({
     }
     return { adoptedAt: requireText(raw, 'adoptedAt'), containers };
   },
-});
-
-/** Image references that reeve has run, with when last: what `prune` may remove. */
-export type ImagesDocument = { references: Readonly<Record<string, string>> };
-export const imagesDocument = defineDocument<ImagesDocument>({
-  version: 1,
-  parse: (raw) => ({
-    references: requireRecordOf(raw, 'references', (value): value is string => typeof value === 'string'),
-  }),
 });
 
 /** Last fires of schedules, epoch milliseconds by `<project>/<service>`. */

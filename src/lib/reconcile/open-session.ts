@@ -7,13 +7,13 @@ import { openEngine } from '../docker/client.ts';
 import { ConfigError, describeError, systemErrorCode } from '../errors.ts';
 import { findAdvertiseIp } from '../host/addresses.ts';
 import type { SecretSource } from '../secrets/secrets.ts';
+import { imagesDocument, imagesPath } from '../state/images-used.ts';
 import { isRecord } from '../state/shape.ts';
 import { openStore } from '../store/open.ts';
 import { createBackground } from './background.ts';
 import {
   type CronDocument,
   cronDocument,
-  imagesDocument,
   ownershipDocument,
   type PortsDocument,
   portsDocument,
@@ -41,7 +41,7 @@ export async function openSession(
     await importLaunchPad(ctx, cluster.importState, { ports, cronFile: files.cron, how });
   const rollouts = await openLedger(files.rollouts, rolloutsDocument, { empty: { services: {} }, ...how });
   const shards = await openLedger(files.shards, shardsDocument, { empty: { edges: {} }, ...how });
-  const images = await openLedger(files.images, imagesDocument, { empty: { references: {} }, ...how });
+  const images = await openLedger(imagesPath(ctx.paths), imagesDocument, { empty: { references: {} }, ...how });
   const empty = { adoptedAt: '', containers: [] };
   const ownership = await openLedger(files.ownership, ownershipDocument, { empty, ...how });
   return {

@@ -4,8 +4,9 @@ import type { Context } from '../context.ts';
 import type { Engine } from '../docker/types.ts';
 import type { SecretSource } from '../secrets/secrets.ts';
 import type { HistoryEvent } from '../state/history.ts';
+import type { ImagesDocument } from '../state/images-used.ts';
 import type { Store } from '../store/store.ts';
-import type { ImagesDocument, OwnershipDocument, PortsDocument, ShardsDocument } from './documents.ts';
+import type { OwnershipDocument, PortsDocument, ShardsDocument } from './documents.ts';
 import type { DesiredFacts, ProbeState, RolloutRecord } from './facts.ts';
 import type { Ledger, LoadedLedger } from './ledger.ts';
 

@@ -1,0 +1,135 @@
+// Removes unused images, and one volume when a person names it. Never started by a timer for volumes.
+import { parseDesired } from '../cluster/desired.ts';
+import { desiredKey } from '../cluster/keys.ts';
+import { volumeName } from '../cluster/names.ts';
+import type { DesiredService } from '../cluster/wire.ts';
+import { requireRole } from '../config/rules.ts';
+import type { Context } from '../context.ts';
+import { openEngine } from '../docker/client.ts';
+import type { Engine } from '../docker/types.ts';
+import { describeError, InputError, StepError } from '../errors.ts';
+import { withLock } from '../lock/with-locks.ts';
+import type { Outcome } from '../outcome.ts';
+import { readImagesUsed } from '../state/images-used.ts';
+import { appendHistory } from '../state/history.ts';
+import { openStore } from '../store/open.ts';
+import { type PruneStep, planPrune } from './plan.ts';
+
+export type PruneOptions = { dryRun: boolean; waitMs: number };
+
+export async function pruneImages(ctx: Context, options: PruneOptions): Promise<Outcome> {
+  const cluster = requireRole(ctx.config, 'app', 'prune');
+  const work = async (): Promise<Outcome> => {
+    const engine = openEngine({ socket: cluster.docker.socket, log: ctx.log, signal: ctx.signal });
+    try {
+      const steps = planPrune({
+        images: await engine.listImages(),
+        usedImages: await readUsedImages(engine),
+        services: await readServices(ctx, cluster),
+        known: await readImagesUsed(ctx),
+      });
+      return options.dryRun ? renderSteps(steps, 'pending') : await removeImages(ctx, engine, steps);
+    } finally {
+      engine.close();
+    }
+  };
+  if (options.dryRun) return await work();
+  return await withLock(ctx, 'reconcile', work, { waitMs: options.waitMs });
+}
+
+export type VolumeOptions = { project: string; service: string; name: string; noBackup: boolean; waitMs: number };
+
+/** Refused while a container uses the volume, and without a newer verified backup unless told otherwise. */
+export async function pruneVolume(ctx: Context, options: VolumeOptions): Promise<Outcome> {
+  const cluster = requireRole(ctx.config, 'app', 'prune');
+  const name = volumeName(options, options.name);
+  if (!options.noBackup) {
+    throw new InputError(
+      `cannot remove volume ${name}: no verified backup of ${options.project}/${options.service} is newer than it: make one, or say --no-backup`,
+    );
+  }
+  const work = async (): Promise<Outcome> => {
+    const engine = openEngine({ socket: cluster.docker.socket, log: ctx.log, signal: ctx.signal });
+    try {
+      await removeUnusedVolume(engine, name);
+    } finally {
+      engine.close();
+    }
+    await appendHistory(ctx.paths, [
+      {
+        at: ctx.clock.now().toISOString(),
+        run: ctx.runId,
+        concern: 'prune',
+        action: 'removeVolume',
+        project: options.project,
+        service: options.service,
+        reason: `a person named ${options.name}`,
+        outcome: 'done',
+      },
+    ]);
+    return { outcome: 'done', text: [`removed volume ${name}`], data: { volume: name } };
+  };
+  return await withLock(ctx, 'reconcile', work, { waitMs: options.waitMs });
+}
+
+async function removeUnusedVolume(engine: Engine, name: string): Promise<void> {
+  const volumes = await engine.listVolumes({ namePrefix: name });
+  if (!volumes.some((volume) => volume.name === name)) throw new InputError(`there is no volume ${name}`);
+  const users = (await engine.listContainers({ labels: [] })).filter(({ volumes: used }) => used.includes(name));
+  if (users.length > 0) {
+    const names = users.map((user) => user.name).join(', ');
+    throw new StepError(`cannot remove volume ${name}: it is mounted by ${names}`);
+  }
+  await engine.removeVolume(name);
+}
+
+async function readUsedImages(engine: Engine): Promise<Set<string>> {
+  const containers = await engine.listContainers({ labels: [] });
+  return new Set(containers.flatMap(({ image, imageId }) => [image, imageId]));
+}
+
+/** Without a valid desired state nothing can be told to be unused. */
+async function readServices(
+  ctx: Context,
+  cluster: { store: string; clusterId: string; nodeId: string },
+): Promise<readonly DesiredService[]> {
+  const store = await openStore(cluster.store, { signal: ctx.signal });
+  const stored = await store.get(desiredKey(cluster.clusterId, cluster.nodeId));
+  if (stored === undefined) {
+    throw new InputError(`cannot prune: there is no desired state for node ${cluster.nodeId} in ${cluster.store}`);
+  }
+  const { services, rejected } = parseDesired(stored.text);
+  if (rejected.length > 0) {
+    throw new InputError(`cannot prune: the desired state has services that cannot be read: ${rejected[0]?.reason}`);
+  }
+  return services;
+}
+
+async function removeImages(ctx: Context, engine: Engine, steps: readonly PruneStep[]): Promise<Outcome> {
+  const errors: string[] = [];
+  for (const step of steps) {
+    let error: string | undefined;
+    try {
+      await engine.removeImage(step.reference);
+    } catch (thrown) {
+      error = `cannot remove image ${step.reference}: ${describeError(thrown)}`;
+      errors.push(error);
+    }
+    const at = ctx.clock.now().toISOString();
+    const reason = `${step.reference}: ${step.reason}`;
+    const outcome = error === undefined ? ('done' as const) : ('failed' as const);
+    const event = { at, run: ctx.runId, concern: 'prune', action: step.action, reason, outcome };
+    await appendHistory(ctx.paths, [{ ...event, ...(error === undefined ? {} : { error }) }]);
+  }
+  const told = renderSteps(steps, errors.length === 0 ? 'done' : 'partial');
+  return { ...told, text: [...told.text, ...errors] };
+}
+
+function renderSteps(steps: readonly PruneStep[], outcome: 'pending' | 'done' | 'partial'): Outcome {
+  const data = { actions: steps };
+  if (steps.length === 0) return { outcome: 'nothing-to-do', text: ['nothing to prune'], data };
+  const text = steps.map(
+    ({ reference, sizeBytes, reason }) => `${reference} (${Math.round(sizeBytes / 1e6)} MB): ${reason}`,
+  );
+  return { outcome, text, data };
+}

@@ -1,0 +1,101 @@
+// This node as a person wants to see it: what runs, what each concern did last, who holds which lock. Read-only.
+import type { NodeStatus, ServiceStatus } from '../cluster/wire.ts';
+import type { Context } from '../context.ts';
+import { type Hold, readHolds } from '../hold/holds.ts';
+import { describeHolder } from '../lock/holder.ts';
+import { listLocks } from '../lock/list-locks.ts';
+import type { Outcome } from '../outcome.ts';
+import { readPublished } from '../publish/status-writer.ts';
+import { type RunRecord, readRuns } from '../state/run-record.ts';
+import { formatDuration } from '../time.ts';
+import { renderTable } from '../report/table.ts';
+
+type HeldLock = { name: string; holder: string };
+
+type NodeView = {
+  now: Date;
+  nodeId: string | undefined;
+  published: { body: NodeStatus; lastWriteAt: string } | undefined;
+  runs: readonly RunRecord[];
+  locks: readonly HeldLock[];
+  holds: readonly Hold[];
+};
+
+/** `failed` (exit 1) if a service is in error or a concern's last run failed. */
+export async function showNode(ctx: Context): Promise<Outcome> {
+  const now = ctx.clock.now();
+  const published = await readPublished(ctx);
+  const locks = await listLocks(ctx.paths.locksDir);
+  const view: NodeView = {
+    now,
+    nodeId: ctx.config.cluster?.nodeId,
+    published: published && { body: published.body, lastWriteAt: published.status.lastWriteAt },
+    runs: await readRuns({ paths: ctx.paths, now, log: ctx.log }),
+    locks: locks
+      .filter(({ held }) => held)
+      .map(({ name, holder }) => ({ name, holder: describeHolder(holder, now) })),
+    holds: await readHolds(ctx.paths, now),
+  };
+  const services = published?.body.services ?? [];
+  const wrong =
+    services.some(({ state }) => state === 'error') || view.runs.some(({ exitCode }) => isFailure(exitCode));
+  return {
+    outcome: wrong ? 'failed' : 'done',
+    text: renderNode(view),
+    data: {
+      node: view.nodeId ?? null,
+      publishedAt: view.published?.lastWriteAt ?? null,
+      services,
+      concerns: view.runs,
+      locks: view.locks,
+      holds: view.holds,
+    },
+  };
+}
+
+function isFailure(exitCode: number | null): boolean {
+  return exitCode !== null && ![0, 2, 75].includes(exitCode);
+}
+
+function renderNode(view: NodeView): string[] {
+  const { now, nodeId, published, runs, locks, holds } = view;
+  const age = published === undefined ? 'nothing published yet' : `published ${ago(published.lastWriteAt, now)}`;
+  return [
+    `node ${nodeId ?? '(none: this machine only deploys)'}: ${age}`,
+    ...(published === undefined ? [] : renderServices(published.body.services)),
+    ...renderRuns(runs, now),
+    ...locks.map(({ name, holder }) => `lock ${name}: held by ${holder}`),
+    ...holds.map(({ target, until, reason }) => `hold ${target}: until ${until}: ${reason}`),
+  ];
+}
+
+export function renderServices(services: readonly ServiceStatus[]): string[] {
+  if (services.length === 0) return ['no services'];
+  const rows = services.map((service) => [
+    `${service.project}/${service.service}`,
+    service.state,
+    `${service.runningReplicas}/${service.desiredReplicas}`,
+    service.image,
+    service.message === service.state ? '' : (service.message.split('\n', 1)[0] ?? ''),
+  ]);
+  return renderTable(['SERVICE', 'STATE', 'REPLICAS', 'IMAGE', 'MESSAGE'], rows);
+}
+
+function renderRuns(runs: readonly RunRecord[], now: Date): string[] {
+  if (runs.length === 0) return ['no concern has run yet'];
+  const rows = runs.map((run) => [
+    run.concern,
+    run.outcome ?? 'running',
+    ago(run.endedAt ?? run.startedAt, now),
+    run.durationMs === null ? '' : formatDuration(run.durationMs),
+    run.runId,
+    run.error?.split('\n', 1)[0] ?? '',
+  ]);
+  return renderTable(['CONCERN', 'LAST', 'WHEN', 'TOOK', 'RUN', 'ERROR'], rows);
+}
+
+export function ago(instant: string, now: Date): string {
+  const ageMs = now.getTime() - Date.parse(instant);
+  if (Number.isNaN(ageMs)) return 'at an unknown time';
+  return ageMs < 0 ? `${formatDuration(-ageMs)} ahead of this clock` : `${formatDuration(ageMs)} ago`;
+}
