@@ -3,7 +3,7 @@ import { UnavailableError } from '../errors.ts';
 import type { Connection } from './connection.ts';
 import { type Deadlines, idle, total } from './deadline.ts';
 import { ContainerMissingError, EngineError, ImageMissingError, NameTakenError } from './errors.ts';
-import { createLogReader } from './frames.ts';
+import { createLogReader, takeLastLines } from './frames.ts';
 import {
   parseContainerDetails,
   parseContainerList,
@@ -30,6 +30,8 @@ type ContainerCalls = Pick<
 
 /** More than a person reads; whole logs have their own shipping. */
 const maxLogChars = 1024 * 1024;
+/** The engine counts records, and makes several of a line over 16 KiB: with these the last line is whole up to 1 MiB. */
+const extraRecords = 64;
 
 export function containerCalls(connection: Connection, deadlines: Deadlines): ContainerCalls {
   const inspectContainer = (id: string) => inspect(connection, deadlines, id);
@@ -225,10 +227,10 @@ async function readLogs(
       action: `read the log of container "${id}"`,
       method: 'GET',
       path: `${containerPath(id)}/logs`,
-      query: { stdout: 1, stderr: 1, tail: tailLines },
+      query: { stdout: 1, stderr: 1, tail: tailLines + extraRecords },
       deadline: idle(deadlines.readMs),
     },
     (chunk) => reader.push(chunk),
   );
-  return reader.text();
+  return takeLastLines(reader.text(), tailLines);
 }

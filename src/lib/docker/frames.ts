@@ -54,6 +54,15 @@ export function createLogReader(maxChars: number): LogReader {
   };
 }
 
+/** The last `count` lines of a text; one that has no end yet counts. */
+export function takeLastLines(text: string, count: number): string {
+  let start = text.endsWith('\n') ? text.length - 1 : text.length;
+  for (let taken = 0; taken < count && start >= 0; taken += 1) {
+    start = start === 0 ? -1 : text.lastIndexOf('\n', start - 1);
+  }
+  return count <= 0 ? '' : text.slice(start + 1);
+}
+
 /** Gives each line of JSON as a value. Throws UnexpectedAnswer for a line that is none. */
 export function createJsonLines(onValue: (value: unknown) => void): {
   push(chunk: Uint8Array): void;

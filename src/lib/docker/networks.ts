@@ -16,8 +16,18 @@ export function networkCalls(connection: Connection, deadlines: Deadlines): Netw
   const removal = async (call: Pick<Call, 'action' | 'path'>): Promise<void> => {
     await connection.ask({ ...call, method: 'DELETE', deadline: total(deadlines.changeMs), accept: [404] });
   };
+  // Two requests at once make two networks of one name, which is ambiguous for ever after: the engine's own check is no
+  // lock. Within a process we ask once; between processes the caller's lock keeps them apart.
+  const underWay = new Map<string, Promise<void>>();
+  const ensureOnce = (name: string, labels: Readonly<Record<string, string>>): Promise<void> => {
+    const made =
+      underWay.get(name) ??
+      ensureNetwork(connection, deadlines, name, labels).finally(() => underWay.delete(name));
+    underWay.set(name, made);
+    return made;
+  };
   return {
-    ensureNetwork: (name, labels) => ensureNetwork(connection, deadlines, name, labels),
+    ensureNetwork: ensureOnce,
     connectNetwork: (network, containerId, aliases) =>
       connectNetwork(connection, deadlines, { network, containerId, aliases }),
     removeNetwork: (name) => removal({ action: `remove network "${name}"`, path: networkPath(name) }),

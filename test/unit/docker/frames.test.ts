@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { UnexpectedAnswer } from '../../../src/lib/docker/errors.ts';
-import { createJsonLines, createLogReader } from '../../../src/lib/docker/frames.ts';
+import { createJsonLines, createLogReader, takeLastLines } from '../../../src/lib/docker/frames.ts';
 
 function frame(stream: number, payload: Uint8Array): Buffer {
   const header = Buffer.alloc(8);
@@ -88,5 +88,21 @@ describe('lines of JSON', () => {
       for (let round = 0; round < 3; round += 1) endless.push(Buffer.alloc(600_000, 'x'));
     };
     expect(flood).toThrow(UnexpectedAnswer);
+  });
+});
+
+describe('the last lines of a text', () => {
+  it.each([
+    ['a\nb\nc\n', 2, 'b\nc\n'],
+    ['a\nb\nc', 2, 'b\nc'],
+    ['a\nb\n', 5, 'a\nb\n'],
+    ['\n\n\n', 2, '\n\n'],
+    ['\na', 1, 'a'],
+    ['\na', 2, '\na'],
+    ['a', 1, 'a'],
+    ['', 3, ''],
+    ['a\nb', 0, ''],
+  ])('of %j, %d of them, are %j', (text, count, last) => {
+    expect(takeLastLines(text, count)).toBe(last);
   });
 });
