@@ -89,7 +89,7 @@ function findPlace(
   part: 'key' | 'value',
 ): Place | undefined {
   let node: unknown = root;
-  let place: Place | undefined;
+  let place = toPlace(lines, startOf(root));
   for (const [index, step] of path.entries()) {
     const found = stepInto(node, step);
     if (found === undefined) return place;

@@ -1,10 +1,13 @@
 // What people may write in reeve.yaml and in the seed systems' own files: types and spellings, key by key. What must
 // be there, and what must fit together, is checked in the section modules, once a section's layers are merged.
 // Messages are phrases that follow "must be".
-import { z } from 'zod';
+import * as z from 'zod';
 import { nodeIdPattern } from '../ids.ts';
 
 const text = z.string().min(1, { error: 'text that is not empty' });
+const wholeNumber = z.int({
+  error: (issue) => (issue.code === 'invalid_type' ? 'a whole number' : undefined),
+});
 const duration = z
   .string({ error: 'a duration such as 60s, 1m30s or 250ms' })
   .regex(/^(\d+(\.\d+)?(ms|s|m|h|d))+$/, { error: 'a duration such as 60s, 1m30s or 250ms' });
@@ -66,7 +69,7 @@ export const clusterSchema = z.strictObject({
     })
     .optional(),
   docker: z
-    .strictObject({ socket: absolutePath.optional(), parallel: z.int().min(1).max(64).optional() })
+    .strictObject({ socket: absolutePath.optional(), parallel: wholeNumber.min(1).max(64).optional() })
     .optional(),
   caddy: z.strictObject({ admin: webUrl.optional() }).optional(),
   balancer: z.enum(['auto', 'haproxy', 'caddy']).optional(),
@@ -77,7 +80,7 @@ export const jobsSchema = z.strictObject({
   file: sectionFile.optional(),
   server_url: z.string().optional(),
   node_id: z.string().optional(),
-  concurrency: z.int().optional(),
+  concurrency: wholeNumber.optional(),
   http: z
     .strictObject({
       listen: z.string().optional(),
@@ -104,11 +107,11 @@ export const commandsSchema = z.strictObject({
   listen_addr: z.string().optional(),
   proxy_listen_addr: z.string().optional(),
   proxy_backend_host: z.string().optional(),
-  machine_id: z.int().optional(),
+  machine_id: wholeNumber.optional(),
   token: z.string().optional(),
   central_base_url: z.string().optional(),
   heartbeat_interval: duration.optional(),
-  max_output_bytes: z.int().min(0).optional(),
+  max_output_bytes: wholeNumber.min(0).optional(),
   job_retention: duration.optional(),
   proxy_drain_timeout: duration.optional(),
   user: userName.optional(),

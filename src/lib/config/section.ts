@@ -77,8 +77,9 @@ function locate(layers: readonly Layer[], path: KeyPath): Partial<Problem> {
 function hasPath(value: unknown, path: KeyPath): boolean {
   let current = value;
   for (const step of path) {
-    if (!isRecord(current) || current[String(step)] === undefined) return false;
-    current = current[String(step)];
+    if (typeof current !== 'object' || current === null) return false;
+    current = (current as RawSection)[String(step)];
+    if (current === undefined) return false;
   }
   return path.length > 0;
 }

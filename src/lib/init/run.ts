@@ -49,9 +49,9 @@ function answer({ paths, overrides }: BaseContext, request: InitRequest): Config
   const store = request.store ?? `file://${join(paths.stateDir, 'store')}`;
   const endpoint = store.startsWith('s3://') ? overrides.AWS_ENDPOINT_URL : undefined;
   return {
-    nodeId: request.nodeId ?? nodeIdOfHost(hostname()),
+    nodeId: requireId('--node', request.nodeId ?? nodeIdOfHost(hostname())),
     roles: parseRoles(request.role ?? 'app'),
-    clusterId: request.clusterId ?? 'default',
+    clusterId: requireId('--cluster', request.clusterId ?? 'default'),
     store,
     region: store.startsWith('s3://') ? 'us-east-1' : 'local',
     ...(endpoint === undefined ? {} : { endpoint }),
@@ -59,6 +59,14 @@ function answer({ paths, overrides }: BaseContext, request: InitRequest): Config
     logs: `file://${isMoved ? join(paths.stateDir, 'logs') : '/var/log/reeve'}`,
     backups: `file://${isMoved ? join(paths.stateDir, 'backups') : '/var/backups/reeve'}`,
   };
+}
+
+/** Before it is rendered: the node's id stands in comments, too, where nothing would check it. */
+function requireId(flag: string, id: string): string {
+  if (nodeIdPattern.test(id)) return id;
+  throw new UsageError(
+    `cannot use ${flag} ${JSON.stringify(id)}: an id has up to 64 letters, digits, "_" and "-", and does not begin with "-"`,
+  );
 }
 
 function parseRoles(text: string): Role[] {

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { createConfigHome } from '../../support/config-home.ts';
+
+const node = 'node: web-1, pull: /srv/in/, push: "deploy@control:/srv/out/", checkout: /srv/checkout';
+
+describe('section actions', () => {
+  it('gives a deploy 600 s (D39)', async () => {
+    const home = await createConfigHome(`actions: { ${node} }\n`);
+    expect((await home.load()).actions).toEqual({
+      node: 'web-1',
+      pull: '/srv/in/',
+      push: 'deploy@control:/srv/out/',
+      checkout: '/srv/checkout',
+      timeoutMs: 600_000,
+      user: 'root',
+    });
+  });
+
+  it.each([
+    ['1', 1000],
+    ['899', 899_000],
+  ])('gives a deploy DEPLOY_TIMEOUT_SECS=%s (D38)', async (seconds, timeoutMs) => {
+    const home = await createConfigHome(`actions: { ${node}, timeout: 5m }\n`);
+    expect((await home.load({ DEPLOY_TIMEOUT_SECS: seconds })).actions?.timeoutMs).toBe(timeoutMs);
+  });
+
+  it.each([
+    ['900', 'must be less than the 900 seconds after which the executor gives up, not "900"'],
+    ['0', 'must be more than 0 seconds, not "0"'],
+    ['ten', 'must be more than 0 seconds, not "ten"'],
+    ['-5', 'must be more than 0 seconds, not "-5"'],
+  ])('refuses DEPLOY_TIMEOUT_SECS=%s (D38, D40)', async (seconds, problem) => {
+    const home = await createConfigHome(`actions: { ${node} }\n`);
+    expect(await home.problems({ DEPLOY_TIMEOUT_SECS: seconds })).toEqual([`DEPLOY_TIMEOUT_SECS ${problem}`]);
+  });
+
+  it('refuses a timeout that outlives the executor (D40)', async () => {
+    const home = await createConfigHome(`actions: { ${node}, timeout: 15m }\n`);
+    expect(await home.problems()).toEqual([
+      'reeve.yaml:1:109: actions.timeout must be less than the 900 seconds after which the executor gives up, not 15m',
+    ]);
+  });
+
+  it('reads the timeout from the environment file of the deploy-runner (D38)', async () => {
+    const home = await createConfigHome(`actions: { file: runner.env, ${node} }\n`);
+    await home.write('runner.env', '# deploy-runner\nexport DEPLOY_TIMEOUT_SECS="120"\nNODE_NAME=web-1\n');
+    const { actions, warnings } = await home.load();
+    expect([actions?.timeoutMs, warnings]).toEqual([
+      120_000,
+      [`${home.root}/runner.env: not used: NODE_NAME`],
+    ]);
+  });
+
+  it.each([
+    ['DEPLOY_TIMEOUT_SECS=soon', '1:1: DEPLOY_TIMEOUT_SECS must be a whole number of seconds, not "soon"'],
+    [
+      'DEPLOY_TIMEOUT_SECS=900',
+      '1:1: actions.timeout must be less than the 900 seconds after which the executor gives up, not 900s',
+    ],
+    ['deploy', '1:1: this is not NAME=VALUE'],
+  ])('refuses an environment file with %s (D40)', async (line, problem) => {
+    const home = await createConfigHome(`actions: { file: runner.env, ${node} }\n`);
+    await home.write('runner.env', `${line}\n`);
+    expect(await home.problems()).toContain(`runner.env:${problem}`);
+  });
+
+  it('lists what a node lacks', async () => {
+    const home = await createConfigHome('actions: { node: web-1, checkout: /c }\n');
+    expect(await home.problems()).toEqual([
+      'reeve.yaml:1:1: actions.pull is missing',
+      'reeve.yaml:1:1: actions.push is missing',
+    ]);
+  });
+
+  it('lets a machine have the control side alone', async () => {
+    const home = await createConfigHome('actions: { root: /opt/homelab/actions }\n');
+    expect((await home.load()).actions).toMatchObject({ node: '', root: '/opt/homelab/actions' });
+  });
+
+  it.each([
+    ['checkout: checkout', '1:22: actions.checkout must be an absolute path, not "checkout"'],
+    ['root: actions', '1:18: actions.root must be an absolute path, not "actions"'],
+    ['pull: "-e evil"', '1:18: actions.pull must be a place that rsync understands, not "-e evil"'],
+    ['script: ../x.sh', '1:20: actions.script must be a path in the checkout, without "..", not "../x.sh"'],
+    ['node: ../x', '1:18: actions.node must be the name of a node, not "../x"'],
+    ['user: "a b"', '1:18: actions.user must be the name of a user, not "a b"'],
+  ])('refuses %s', async (setting, problem) => {
+    const home = await createConfigHome(`actions: { ${setting} }\n`);
+    expect(await home.problems()).toEqual([`reeve.yaml:${problem}`]);
+  });
+});

@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest';
+import { createConfigHome } from '../../support/config-home.ts';
+
+const minimal = 'machine_id: 7\ntoken: tok-3f9c\ncentral_base_url: https://agenda.example\n';
+
+async function createHome(yaml: string, mode = 0o600) {
+  const home = await createConfigHome('commands: { file: agenda-node.yaml }\n');
+  await home.write('agenda-node.yaml', yaml, mode);
+  return home;
+}
+
+describe('section commands', () => {
+  it('reads agenda-node.yaml with its own defaults (A9, A10, A12, A13, A16, A19-A25)', async () => {
+    const home = await createHome(minimal);
+    const config = await home.load();
+    expect(config.commands).toEqual({
+      listenAddr: '127.0.0.1:7100',
+      proxyListenAddr: '0.0.0.0:7200',
+      proxyBackendHost: '127.0.0.1',
+      machineId: 7,
+      token: 'tok-3f9c',
+      centralBaseUrl: 'https://agenda.example',
+      heartbeatIntervalMs: 15_000,
+      maxOutputBytes: 65_536,
+      jobRetentionMs: 3_600_000,
+      proxyDrainTimeoutMs: 30_000,
+      user: 'root',
+    });
+    expect(config.warnings).toEqual([]);
+  });
+
+  it('reads every key of agenda-node.yaml (A10-A15, A18-A26)', async () => {
+    const home = await createHome(
+      [
+        'listen_addr: 10.0.0.5:7101',
+        'proxy_listen_addr: 10.0.0.5:7201',
+        'proxy_backend_host: host.docker.internal',
+        'machine_id: 9007199254740991',
+        'token: 0123',
+        'central_base_url: http://agenda.example/base/',
+        'heartbeat_interval: 1m30s',
+        'max_output_bytes: 1024',
+        'job_retention: 2h',
+        'proxy_drain_timeout: 250ms',
+      ].join('\n'),
+    );
+    expect((await home.load()).commands).toEqual({
+      listenAddr: '10.0.0.5:7101',
+      proxyListenAddr: '10.0.0.5:7201',
+      proxyBackendHost: 'host.docker.internal',
+      machineId: 9_007_199_254_740_991,
+      token: '0123',
+      centralBaseUrl: 'http://agenda.example/base',
+      heartbeatIntervalMs: 90_000,
+      maxOutputBytes: 1024,
+      jobRetentionMs: 7_200_000,
+      proxyDrainTimeoutMs: 250,
+      user: 'root',
+    });
+  });
+
+  it('takes an empty backend host for 127.0.0.1, and zero for the default (A17)', async () => {
+    const home = await createHome(
+      `${minimal}proxy_backend_host: ""\nmax_output_bytes: 0\njob_retention: 0s\n`,
+    );
+    const { commands } = await home.load();
+    expect([commands?.proxyBackendHost, commands?.maxOutputBytes, commands?.jobRetentionMs]).toEqual([
+      '127.0.0.1',
+      65_536,
+      3_600_000,
+    ]);
+  });
+
+  it('takes the user from reeve.yaml', async () => {
+    const home = await createConfigHome('commands: { file: agenda-node.yaml, user: deploy }\n');
+    await home.write('agenda-node.yaml', minimal);
+    expect((await home.load()).commands?.user).toBe('deploy');
+  });
+
+  it('refuses a configuration without token and machine id (A27)', async () => {
+    const home = await createHome('listen_addr: 127.0.0.1:7100\n');
+    expect(await home.problems()).toEqual([
+      'agenda-node.yaml:1:1: commands.machine_id is missing: it is the id of this machine in the control plane',
+      'agenda-node.yaml:1:1: commands.token is missing: it is the agent token of this machine in the control plane',
+    ]);
+  });
+
+  it.each([
+    ['machine_id: 0', 'machine_id', '1:13: commands.machine_id must be more than 0, not 0'],
+    ['machine_id: seven', 'machine_id', '1:13: machine_id must be a whole number, not "seven"'],
+    [
+      'machine_id: 9223372036854775807',
+      'machine_id',
+      '1:13: machine_id must be at most 9007199254740991, not the number 9223372036854776000',
+    ],
+    ['listen_addr: 7100', 'listen_addr', '4:14: commands.listen_addr must be HOST:PORT, not "7100"'],
+    [
+      'proxy_listen_addr: 127.0.0.1:7100',
+      'proxy_listen_addr',
+      '4:20: commands.proxy_listen_addr must differ from commands.listen_addr',
+    ],
+    [
+      'proxy_backend_host: "a b"',
+      'proxy_backend_host',
+      '4:21: commands.proxy_backend_host must be a host name or an IP address',
+    ],
+    [
+      'user: root',
+      'user',
+      '4:1: unknown key "user" at the top level: known keys are listen_addr, proxy_listen_addr, proxy_backend_host, machine_id, token, central_base_url, heartbeat_interval, max_output_bytes, job_retention, proxy_drain_timeout',
+    ],
+  ])('refuses %s (A12, A19, A27)', async (line, key, problem) => {
+    const yaml = minimal.includes(`${key}:`)
+      ? minimal.replace(/^machine_id: .*/, line)
+      : `${minimal}${line}\n`;
+    const home = await createHome(yaml);
+    expect(await home.problems()).toEqual([`agenda-node.yaml:${problem}`]);
+  });
+
+  it.each([
+    ['0.0.0.0:7100', true],
+    [':7100', true],
+    ['[::]:7100', true],
+    ['203.0.113.7:7100', true],
+    ['127.0.0.1:7100', false],
+    ['192.168.1.2:7100', false],
+    ['100.64.3.4:7100', false],
+    ['[::1]:7100', false],
+    ['[fd00::1]:7100', false],
+  ])('warns of a management API on %s: %s (A11)', async (address, warns) => {
+    const home = await createHome(`${minimal}listen_addr: "${address}"\n`);
+    const warning = `commands.listen_addr ${address} is not private: whoever has the token runs commands here as root`;
+    expect(await home.warnings()).toEqual(warns ? [warning] : []);
+  });
+
+  it('warns that no heartbeats are sent without a control plane (A21)', async () => {
+    const home = await createHome('machine_id: 7\ntoken: t\n');
+    expect(await home.warnings()).toEqual([
+      'commands.central_base_url is empty: no heartbeats are sent to that control plane',
+    ]);
+  });
+
+  it('warns of a token that others can read (A20)', async () => {
+    const home = await createHome(minimal, 0o644);
+    expect(await home.warnings()).toEqual([
+      'agenda-node.yaml holds a token and others can read it: chmod 600 agenda-node.yaml',
+    ]);
+  });
+
+  it('finds its file by AGENDA_NODE_CONFIG, unless reeve.yaml has the section (A9)', async () => {
+    const home = await createConfigHome();
+    const path = await home.write('elsewhere.yaml', minimal);
+    expect((await home.load({ AGENDA_NODE_CONFIG: path })).commands?.machineId).toBe(7);
+    await home.write('reeve.yaml', 'commands: { machine_id: 8, token: t }\n');
+    expect((await home.load({ AGENDA_NODE_CONFIG: path })).commands?.machineId).toBe(8);
+  });
+});

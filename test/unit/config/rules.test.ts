@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import {
+  requireActionsNode,
+  requireCluster,
+  requireNode,
+  requireRole,
+  requireSection,
+} from '../../../src/lib/config/rules.ts';
+import { createConfigHome } from '../../support/config-home.ts';
+
+async function load(yaml: string) {
+  const home = await createConfigHome(yaml);
+  return { config: await home.load(), file: home.paths.configFile };
+}
+
+function messageOf(act: () => unknown): unknown {
+  try {
+    return act();
+  } catch (error) {
+    const { message, exitCode } = error as { message: string; exitCode: number };
+    return { message, exitCode };
+  }
+}
+
+describe('requirements', () => {
+  it.each([
+    [
+      'app',
+      'edge',
+      'edge',
+      'cannot run reeve edge: the role of node a is app, not edge: run `reeve reconcile` instead',
+    ],
+    [
+      'edge',
+      'app',
+      'reconcile',
+      'cannot run reeve reconcile: the role of node a is edge, not app: run `reeve edge` instead',
+    ],
+  ] as const)(
+    'a node that is %s fails closed as %s and names the right command (L13, L14)',
+    async (own, asked, command, message) => {
+      const { config } = await load(`cluster: { nodeId: a, role: ${own} }\n`);
+      expect(messageOf(() => requireRole(config, asked, command))).toEqual({ message, exitCode: 78 });
+    },
+  );
+
+  it('lets a box that is both do either (L13)', async () => {
+    const { config } = await load('cluster: { nodeId: a, role: [app, edge] }\n');
+    expect(requireRole(config, 'app', 'reconcile').nodeId).toBe('a');
+    expect(requireRole(config, 'edge', 'edge').edgeId).toBe('a-edge');
+  });
+
+  it.each(['cluster', 'jobs', 'commands', 'actions'] as const)(
+    'names section %s where it is missing, and the file',
+    async (name) => {
+      const { config, file } = await load('hooks: {}\n');
+      expect(messageOf(() => requireSection(config, name))).toEqual({
+        message: `section ${name} is missing in ${file}`,
+        exitCode: 78,
+      });
+    },
+  );
+
+  it('tells a node from a machine that only deploys', async () => {
+    const { config, file } = await load('cluster: { store: "file:///s" }\n');
+    expect(requireCluster(config).store).toBe('file:///s');
+    expect(messageOf(() => requireNode(config))).toEqual({
+      message: `cluster.nodeId is missing in ${file}: this machine is no node`,
+      exitCode: 78,
+    });
+  });
+
+  it('tells the node of actions from the control side', async () => {
+    const { config, file } = await load('actions: { root: /r }\n');
+    expect(messageOf(() => requireActionsNode(config))).toEqual({
+      message: `actions.node is missing in ${file}: this machine has only the control side`,
+      exitCode: 78,
+    });
+  });
+});
