@@ -5,7 +5,7 @@ import { describeError } from '../errors.ts';
 import type { Problem } from './problems.ts';
 
 export type KeyPath = readonly (string | number)[];
-export type Place = { line: number; column: number };
+type Place = { line: number; column: number };
 
 export type ConfigDocument = {
   file: string;

@@ -38,7 +38,7 @@ const role = z
   })
   .describe('what this node does');
 
-export const clusterSchema = z.strictObject({
+const clusterSchema = z.strictObject({
   file: sectionFile.optional(),
   nodeId: nodeId.optional(),
   agentId: text.optional(),
@@ -119,7 +119,7 @@ export const commandsSchema = z.strictObject({
 
 const rsyncPlace = z.string().regex(/^[^-\s][^\0\n]*$/, { error: 'a place that rsync understands' });
 
-export const actionsSchema = z.strictObject({
+const actionsSchema = z.strictObject({
   file: sectionFile.optional(),
   node: z
     .string()
@@ -137,7 +137,7 @@ export const actionsSchema = z.strictObject({
   root: absolutePath.optional().describe('control side only: where the state directories are'),
 });
 
-export const hooksSchema = z.strictObject({
+const hooksSchema = z.strictObject({
   failure: z
     .strictObject({
       command: z.array(text).min(1).optional(),

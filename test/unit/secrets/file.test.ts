@@ -68,7 +68,7 @@ describe('file secrets', () => {
   it('refuses what is no regular file, without waiting for a pipe', async () => {
     const { directory, source } = await createSecrets({ target: 'geheim', 'dir/x': '' });
     await symlink('target', join(directory, 'link'));
-    execFileSync('mkfifo', ['-m', '600', join(directory, 'pipe')]);
+    execFileSync('/usr/bin/mkfifo', ['-m', '600', join(directory, 'pipe')]);
     const refs = ['link', 'dir', 'pipe'].map((name) => ({ name: name.toUpperCase(), ssm: `/${name}` }));
     await expect(source.resolve(refs)).rejects.toThrow(
       `cannot resolve secrets: LINK in ${directory}/link is not a regular file; DIR in ${directory}/dir is not a regular file; PIPE in ${directory}/pipe is not a regular file`,
