@@ -1,6 +1,6 @@
 // The shapes of launch-pad's documents as zod schemas, for what reads them at the door. Everything else takes the types of
 // wire.ts, which costs no start-up time.
-import { z } from 'zod';
+import * as z from 'zod';
 import { desiredVersion } from './wire.ts';
 
 const text = z.string().min(1);

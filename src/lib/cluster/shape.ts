@@ -1,5 +1,5 @@
 // What a zod schema says about a value, in words for people: unknown fields by their path, and issues as one clause.
-import { z } from 'zod';
+import * as z from 'zod';
 
 type Issue = z.core.$ZodIssue;
 
@@ -47,10 +47,10 @@ export function describePath(path: readonly PropertyKey[]): string {
     .replace(/^\./, '');
 }
 
+const wrappers = [z.ZodOptional, z.ZodNullable, z.ZodDefault, z.ZodPrefault];
+
 function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) {
-    return unwrap(schema.unwrap());
-  }
+  for (const wrapper of wrappers) if (schema instanceof wrapper) return unwrap(schema.unwrap());
   return schema;
 }
 

@@ -1,6 +1,6 @@
 // What people may write in the file that `deploy` reads. Strict: a misspelt field must not be a silent default.
 // Messages complete the sentence "FIELD must be ...".
-import { z } from 'zod';
+import * as z from 'zod';
 import { isWireDuration } from '../cluster/duration.ts';
 import {
   backupSchema,
@@ -31,7 +31,7 @@ const deployServiceSchema = z.strictObject({
   project: text,
   service: text,
   image: text,
-  nodes: z.array(z.string().regex(nodeIdPattern, 'the id of a node')).min(1),
+  nodes: z.array(z.string().regex(nodeIdPattern, 'the id of a node')).min(1, 'a list with at least one node'),
   replicas: shape.replicas,
   cpu: shape.cpu.default(defaultCpu),
   memory: z.int().min(minMemory).default(defaultMemory),
@@ -80,7 +80,7 @@ const httpCheckOnly = 'a mapping with a path: checks are HTTP requests, not comm
 
 export const deployFileSchema = z.strictObject({
   cluster: text.optional(),
-  services: z.array(deployServiceSchema).min(1),
+  services: z.array(deployServiceSchema).min(1, 'a list with at least one service'),
 });
 
 export type DeployService = z.infer<typeof deployServiceSchema>;
