@@ -10,12 +10,16 @@ import type { CommandInput } from './registry.ts';
 export async function run({ base, options, loadContext }: CommandInput): Promise<Outcome> {
   const waitMs = parseWait(options['wait']);
   const volume = options['volumes'];
-  if (volume === undefined) return await pruneImages(await loadContext(), { dryRun: options['dryRun'] === true, waitMs });
+  if (volume === undefined)
+    return await pruneImages(await loadContext(), { dryRun: options['dryRun'] === true, waitMs });
   const [project = '', service = '', name = '', ...rest] = String(volume).split('/');
   if (rest.length > 0 || ![project, service, name].every((part) => namePattern.test(part))) {
-    throw new UsageError(`${JSON.stringify(volume)} is no volume: give PROJECT/SERVICE/NAME, as in shop/db/data`);
+    throw new UsageError(
+      `${JSON.stringify(volume)} is no volume: give PROJECT/SERVICE/NAME, as in shop/db/data`,
+    );
   }
-  if (options['dryRun'] === true) throw new UsageError('--volumes has no --dry-run: it removes just the one named');
+  if (options['dryRun'] === true)
+    throw new UsageError('--volumes has no --dry-run: it removes just the one named');
   await requireConfirmation(base, {
     question: `Remove volume ${name} of ${project}/${service} with all its data?`,
     yes: options['yes'] === true,

@@ -30,7 +30,10 @@ export type CommandSpec = {
 
 const serviceOption: OptionSpec = { flags: '--service <project/service>', description: 'only this service' };
 const yesOption: OptionSpec = { flags: '--yes', description: 'do not ask' };
-const dryRunOption: OptionSpec = { flags: '--dry-run', description: 'tell what would be done and change nothing' };
+const dryRunOption: OptionSpec = {
+  flags: '--dry-run',
+  description: 'tell what would be done and change nothing',
+};
 
 export const commands: readonly CommandSpec[] = [
   {
@@ -62,7 +65,9 @@ export const commands: readonly CommandSpec[] = [
   {
     path: 'deploy',
     summary: 'put a file of services into the desired state of their nodes',
-    arguments: [{ name: '[file]', description: 'YAML file that is the whole truth about the projects it names' }],
+    arguments: [
+      { name: '[file]', description: 'YAML file that is the whole truth about the projects it names' },
+    ],
     options: [
       serviceOption,
       { flags: '--remove <project>', description: 'remove a project everywhere instead' },
@@ -99,7 +104,9 @@ export const commands: readonly CommandSpec[] = [
     path: 'history',
     summary: 'what was done, when, by which run, and why',
     arguments: [{ name: '[project/service]', description: 'only this service' }],
-    options: [{ flags: '--since <time>', description: 'a duration (2h) or an instant (2026-06-04T03:00:00Z)' }],
+    options: [
+      { flags: '--since <time>', description: 'a duration (2h) or an instant (2026-06-04T03:00:00Z)' },
+    ],
     load: () => import('./history.ts'),
   },
   {

@@ -150,10 +150,21 @@ async function describeLogs(session: Session, containerId: string): Promise<stri
   try {
     const logs = await session.engine.containerLogs(containerId, { tailLines: lastLogLines });
     const lines = logs.trim();
-    return lines === '' ? '; it logged nothing' : `; its last log lines:\n${lines}`;
+    return lines === '' ? '; it logged nothing' : `; its last log lines:\n${foldRepeats(lines)}`;
   } catch (error) {
     return `; its log cannot be read: ${describeError(error)}`;
   }
+}
+
+/** Ten times the same line says no more than once. */
+function foldRepeats(text: string): string {
+  const folded: { line: string; times: number }[] = [];
+  for (const line of text.split('\n')) {
+    const last = folded.at(-1);
+    if (last?.line === line) last.times += 1;
+    else folded.push({ line, times: 1 });
+  }
+  return folded.map(({ line, times }) => (times === 1 ? line : `${line} (${times} times)`)).join('\n');
 }
 
 function bindAddress(session: Session): string {

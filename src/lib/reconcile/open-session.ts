@@ -41,7 +41,10 @@ export async function openSession(
     await importLaunchPad(ctx, cluster.importState, { ports, cronFile: files.cron, how });
   const rollouts = await openLedger(files.rollouts, rolloutsDocument, { empty: { services: {} }, ...how });
   const shards = await openLedger(files.shards, shardsDocument, { empty: { edges: {} }, ...how });
-  const images = await openLedger(imagesPath(ctx.paths), imagesDocument, { empty: { references: {} }, ...how });
+  const images = await openLedger(imagesPath(ctx.paths), imagesDocument, {
+    empty: { references: {} },
+    ...how,
+  });
   const empty = { adoptedAt: '', containers: [] };
   const ownership = await openLedger(files.ownership, ownershipDocument, { empty, ...how });
   return {

@@ -6,7 +6,7 @@ import { withLock } from '../lock/with-locks.ts';
 import { applyStep } from './apply.ts';
 import type { ServicePlan } from './plan-service.ts';
 import type { ActionReport, Session } from './session.ts';
-import { looksOnly, type Step } from './steps.ts';
+import { looksOnly, type Step, stepVerbs } from './steps.ts';
 
 /** A service that failed is looked at again after this, in milliseconds. */
 const pauseMs = 1000;
@@ -56,7 +56,7 @@ function report(session: Session, step: Step, error: string | undefined): void {
   const [project = '', service = ''] = step.key.split('/');
   const outcome = error === undefined ? ('done' as const) : ('failed' as const);
   const action: ActionReport = {
-    action: step.action,
+    action: stepVerbs[step.action],
     project,
     service,
     ...(step.index === undefined ? {} : { replica: step.index }),
@@ -68,6 +68,6 @@ function report(session: Session, step: Step, error: string | undefined): void {
   const at = ctx.clock.now().toISOString();
   session.events.push({ at, run: ctx.runId, concern: 'reconcile', ...action, outcome });
   const subject = step.index === undefined ? step.key : `${step.key}#${step.index}`;
-  if (error === undefined) ctx.log.info(`${step.action} ${subject}: ${step.reason}`);
-  else ctx.log.error(`${step.action} ${subject} failed: ${error}`);
+  if (error === undefined) ctx.log.info(`${action.action} ${subject}: ${step.reason}`);
+  else ctx.log.error(`${action.action} ${subject} failed: ${error.split('\n', 1)[0]}`);
 }

@@ -16,7 +16,6 @@ export function renderReconcile(
   const outcome = outcomeOf({ done: actions.length - failed.length, failed: failed.length, ...result });
   const summary = facts.desired.kind === 'none' ? facts.desired.reason : summarize(actions, unfinished);
   const text = [
-    ...actions.map(describeAction),
     ...troubles.map(({ key, message }) => `${key}: ${message}`),
     ...deferred.map(({ key, reason }) => `${key}: deferred: ${reason}`),
     ...facts.strangers.map(describeStranger),
@@ -69,17 +68,19 @@ function outcomeOf(counts: {
   return counts.deferred.length > 0 ? 'deferred' : 'nothing-to-do';
 }
 
-function describeAction(action: ActionReport): string {
-  const subject = `${action.project}/${action.service}${action.replica === undefined ? '' : `#${action.replica}`}`;
-  const verb = action.outcome === 'failed' ? `${action.action} failed` : action.action;
-  return `${verb} ${subject}: ${action.error ?? action.reason}`;
-}
-
 function describeStranger({ name, why }: Stranger): string {
   return `left alone: container ${name}: ${why}`;
 }
 
+/** `7 steps: 2 create, 2 serve, ...`; each was told on stderr as it was done. */
 function summarize(actions: readonly ActionReport[], unfinished: boolean): string {
-  const count = actions.length === 0 ? 'nothing to do' : `${actions.length} steps`;
-  return unfinished ? `${count}; not finished, the next run goes on` : count;
+  const counts = new Map<string, number>();
+  for (const { action, outcome } of actions) {
+    const word = outcome === 'failed' ? `failed ${action}` : action;
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  const parts = [...counts].map(([word, count]) => `${count} ${word}`).join(', ');
+  const steps = actions.length === 1 ? '1 step' : `${actions.length} steps`;
+  const told = actions.length === 0 ? 'nothing to do' : `${steps}: ${parts}`;
+  return unfinished ? `${told}; not finished, the next run goes on` : told;
 }

@@ -50,6 +50,25 @@ export type StepOf<Action extends StepAction> = {
 
 export type Step = { [Action in StepAction]: StepOf<Action> }[StepAction];
 
+/** Each step in one word for people, history and `--json`. */
+export const stepVerbs: Readonly<Record<StepAction, string>> = {
+  prepareImage: 'prepare',
+  createReplica: 'create',
+  startReplica: 'start',
+  probeReplica: 'probe',
+  checkReplica: 'check',
+  admitReplica: 'serve',
+  abortReplica: 'abort',
+  drainReplica: 'drain',
+  waitForDrain: 'wait',
+  stopReplica: 'stop',
+  removeReplica: 'remove',
+  resumeReplica: 'resume',
+  forgetReplica: 'forget',
+  joinNetwork: 'join',
+  recheckImage: 'recheck',
+};
+
 /** Steps that only look: they are not told in history and change nothing. */
 export const looksOnly: ReadonlySet<StepAction> = new Set<StepAction>([
   'probeReplica',

@@ -37,7 +37,9 @@ export async function showCluster(ctx: Context, cluster: ClusterConfig): Promise
   }
   const wrong = rows.some(
     (row) =>
-      row.stale || row.error !== undefined || row.status?.services.some(({ state }) => state === 'error') === true,
+      row.stale ||
+      row.error !== undefined ||
+      row.status?.services.some(({ state }) => state === 'error') === true,
   );
   const data = {
     nodes: rows.map(({ nodeId, ageMs, stale, status, converged, error }) => ({

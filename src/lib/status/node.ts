@@ -6,9 +6,9 @@ import { describeHolder } from '../lock/holder.ts';
 import { listLocks } from '../lock/list-locks.ts';
 import type { Outcome } from '../outcome.ts';
 import { readPublished } from '../publish/status-writer.ts';
+import { renderTable } from '../report/table.ts';
 import { type RunRecord, readRuns } from '../state/run-record.ts';
 import { formatDuration } from '../time.ts';
-import { renderTable } from '../report/table.ts';
 
 type HeldLock = { name: string; holder: string };
 
@@ -59,7 +59,8 @@ function isFailure(exitCode: number | null): boolean {
 
 function renderNode(view: NodeView): string[] {
   const { now, nodeId, published, runs, locks, holds } = view;
-  const age = published === undefined ? 'nothing published yet' : `published ${ago(published.lastWriteAt, now)}`;
+  const age =
+    published === undefined ? 'nothing published yet' : `published ${ago(published.lastWriteAt, now)}`;
   return [
     `node ${nodeId ?? '(none: this machine only deploys)'}: ${age}`,
     ...(published === undefined ? [] : renderServices(published.body.services)),
