@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-export type SeenRequest = {
+type SeenRequest = {
   line: string;
   headers: IncomingMessage['headers'];
   body: string;

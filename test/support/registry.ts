@@ -34,7 +34,7 @@ export async function startRegistry({ root, login }: RegistryOptions): Promise<R
   };
   // JSON is YAML.
   writeFileSync(join(dir, 'config.yml'), JSON.stringify(config));
-  const child = spawn('docker-registry', ['serve', join(dir, 'config.yml')], { stdio: 'ignore' });
+  const child = spawn('/usr/bin/docker-registry', ['serve', join(dir, 'config.yml')], { stdio: 'ignore' });
   const ended = once(child, 'exit');
   await answers(`http://${host}/v2/`);
   return {
@@ -71,7 +71,7 @@ export async function freePort(): Promise<number> {
 /** The C library's crypt knows bcrypt, and perl knows crypt. */
 function bcrypt(password: string): string {
   const salt = `$2y$05$${'reeveReeve'.repeat(3).slice(0, 21)}e`;
-  return execFileSync('perl', ['-e', 'print crypt($ARGV[0], $ARGV[1])', password, salt], {
+  return execFileSync('/usr/bin/perl', ['-e', 'print crypt($ARGV[0], $ARGV[1])', password, salt], {
     encoding: 'utf8',
   });
 }

@@ -8,7 +8,7 @@ import { parseErrorMessage, parseMinimumVersion } from './parse.ts';
 import { type Call, openTransport, type TransportOptions } from './transport.ts';
 import { compareApiVersions, isApiVersion, newestApiVersion } from './versions.ts';
 
-export type Answer = { status: number; json: unknown; message: string };
+type Answer = { status: number; json: unknown; message: string };
 
 export type Connection = {
   readonly apiVersion: string | undefined;

@@ -81,11 +81,13 @@ export type Engine = {
   startContainer(id: string): Promise<void>;
   /** Sends the stop signal, waits up to the grace, kills. Stopping what is stopped or gone is success. */
   stopContainer(id: string, graceSeconds: number): Promise<void>;
+  /** Signalling what does not run or is gone is success. */
   killContainer(id: string, signal: string): Promise<void>;
   /** Resolves with the exit code once the container is not running. */
   waitContainer(id: string): Promise<number>;
   /** Removes the container, never its volumes. Removing what is gone is success. */
   removeContainer(id: string, options: { force: boolean }): Promise<void>;
+  /** Under a lock: an engine asked by two processes at once makes two networks of one name. */
   ensureNetwork(name: string, labels: Readonly<Record<string, string>>): Promise<void>;
   /** Joining a network twice is success. */
   connectNetwork(network: string, containerId: string, aliases: readonly string[]): Promise<void>;
