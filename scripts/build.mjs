@@ -19,12 +19,12 @@ const result = await build({
   minifyWhitespace: true,
   keepNames: false,
   legalComments: 'none',
-  chunkNames: 'chunk-[name]-[hash]',
+  chunkNames: '[name]-[hash]',
   metafile: true,
   define: { REEVE_VERSION: JSON.stringify(version) },
-  // CommonJS dependencies call require() for node: builtins, which ESM does not have.
+  // CommonJS dependencies want require() for node: builtins and __filename, which ESM does not have.
   banner: {
-    js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
+    js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url),__filename=import.meta.filename;",
   },
   logLevel: 'warning',
 });
