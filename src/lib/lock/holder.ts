@@ -58,7 +58,8 @@ export function findHolders(paths: readonly string[]): HolderScan {
     try {
       for (const fd of readdirSync(`/proc/${pid}/fd`)) {
         const path = wanted.get(readLink(`/proc/${pid}/fd/${fd}`));
-        if (path === undefined || !holdsFlock(pid, fd)) continue;
+        // flock(1) shares its descriptor with the command it runs: the first one is the parent.
+        if (path === undefined || holders.has(path) || !holdsFlock(pid, fd)) continue;
         holders.set(path, { pid: Number(pid), command: readCommandLine(pid) });
       }
     } catch (error) {
