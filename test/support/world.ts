@@ -161,7 +161,11 @@ export class World {
         this.record(step.key, step.args.replica.name, this.startingRecord(step.args));
         return true;
       case 'probeReplica':
-        this.probe(step.args.replica.name, !this.options.sick?.has(step.args.replica.image), step.args.service);
+        this.probe(
+          step.args.replica.name,
+          !this.options.sick?.has(step.args.replica.image),
+          step.args.service,
+        );
         return true;
       case 'checkReplica':
         this.probes.set(step.args.replica.name, { passes: 1, nextAt: this.now, last: 'it has stayed up' });
@@ -236,7 +240,13 @@ export class World {
   private stop(key: string, args: Extract<Step, { action: 'stopReplica' }>['args']): void {
     const killAt = new Date(this.now.getTime() + args.graceSeconds * 1000).toISOString();
     const { afterwards } = args;
-    const record = { phase: 'stopping' as const, since: this.now.toISOString(), killAt, afterwards, reason: 'x' };
+    const record = {
+      phase: 'stopping' as const,
+      since: this.now.toISOString(),
+      killAt,
+      afterwards,
+      reason: 'x',
+    };
     this.record(key, args.replica.name, record);
     this.stopsAsked.add(args.replica.name);
     this.setState(args.replica.name, 'exited');

@@ -1,5 +1,6 @@
 // A database's container is replaced stop-first: two engines on one volume corrupt it. The old container is only
 // stopped, not removed, until the new one has proven itself, so that a failed attempt puts it back. Pure.
+import type { Replica } from './facts.ts';
 import { graceSeconds, step } from './plan-replica.ts';
 import { createStep, leaveStep, nextIndex, restartStep, type Standing } from './plan-standing.ts';
 import type { Step } from './steps.ts';
@@ -25,20 +26,31 @@ function planSettled(standing: Standing): Step[] {
   return ['created', 'exited', 'dead'].includes(first.state) ? [restartStep(standing, first)] : [];
 }
 
-/** The attempt has failed: what served before it serves again. */
+/** The attempt has failed: what served last serves again, and nothing else beside it. */
 function planRestore(standing: Standing): Step[] {
-  return standing.parked.map((replica) =>
-    step(replica, 'resumeReplica', 'the attempt to replace it failed', { replica }),
-  );
+  const { service, old, parked, leaving } = standing;
+  const obsolete = 'another container has its place';
+  if (old.some(isAlive)) return parked.map((replica) => leaveStep(replica, service, obsolete));
+  if (leaving.some(isAlive)) return [];
+  const [latest] = [...parked, ...old].sort((a, b) => b.index - a.index);
+  if (latest === undefined) return [];
+  return [step(latest, 'resumeReplica', 'the attempt to replace it failed', { replica: latest })];
 }
 
 function planReplacement(standing: Standing): Step[] {
-  const { old, leaving } = standing;
-  const running = old.filter((replica) => replica.state === 'running' || replica.state === 'restarting');
+  const { service, old, parked, leaving } = standing;
+  const running = old.filter(isAlive);
   const reason = standing.drift ?? 'it is desired';
-  if (running.length > 0) return planStopFirst(standing, running, reason);
-  if (leaving.some((replica) => replica.state === 'running')) return [];
+  if (running.length > 0) {
+    const before = parked.map((replica) => leaveStep(replica, service, 'another container has its place'));
+    return [...before, ...planStopFirst(standing, running, reason)];
+  }
+  if (leaving.some(isAlive)) return [];
   return [createStep(standing, nextIndex(standing), reason)];
+}
+
+function isAlive({ state }: Replica): boolean {
+  return state === 'running' || state === 'restarting' || state === 'paused';
 }
 
 function planStopFirst(standing: Standing, running: Standing['old'], reason: string): Step[] {
