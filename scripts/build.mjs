@@ -1,10 +1,11 @@
 // Bundles src/commands into dist/: main.js and one chunk for each lazily imported module, so that a command parses
-// only what it uses. Writes dist/meta.json for the budget test.
+// only what it uses. Writes dist/meta.json for the budget test. `node scripts/build.mjs [DIRECTORY]` builds elsewhere.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-const out = new URL('../dist/', import.meta.url).pathname;
+const out = resolve(process.argv[2] ?? new URL('../dist', import.meta.url).pathname);
 
 rmSync(out, { recursive: true, force: true });
 const result = await build({
@@ -28,4 +29,4 @@ const result = await build({
   },
   logLevel: 'warning',
 });
-writeFileSync(`${out}meta.json`, JSON.stringify(result.metafile));
+writeFileSync(join(out, 'meta.json'), JSON.stringify(result.metafile));
