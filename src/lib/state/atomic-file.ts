@@ -81,6 +81,7 @@ export async function stageStream(path: string, source: AsyncIterable<Uint8Array
 async function stage(path: string, fill: (staging: string) => Promise<number>): Promise<StagedFile> {
   const directory = dirname(path);
   const staging = newStagingPath(directory);
+  keepFileSizeErrors();
   try {
     await ensureDirectory(directory);
     await sweepStaging(directory);
@@ -106,6 +107,18 @@ async function stage(path: string, fill: (staging: string) => Promise<number>): 
     if (error instanceof SourceError) throw error.cause;
     throw fileError('write', path, error);
   }
+}
+
+let guarded = false;
+
+/**
+ * Node ignores SIGXFSZ, so that a write beyond a file size limit is an error. write-file-atomic's exit hook takes the
+ * signal over and ends the process by it, unless somebody else listens, too.
+ */
+function keepFileSizeErrors(): void {
+  if (guarded) return;
+  guarded = true;
+  process.on('SIGXFSZ', () => {});
 }
 
 /** write-file-atomic follows a symbolic link and rewrites what it points to: for our files that is always a mistake. */
