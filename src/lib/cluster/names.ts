@@ -1,7 +1,7 @@
 // Labels and names of what we make in a container engine, and the identity that labels carry. Launch-pad's own spelling, so
 // that containers started by its agent are recognised; the labels with `reeve.` are ours.
 
-export const labelNames = {
+const labelNames = {
   managed: 'launchpad.managed',
   project: 'launchpad.project',
   service: 'launchpad.service',
@@ -102,7 +102,7 @@ export function volumeName(service: { project: string; service: string }, volume
   return `${volumePrefix(service)}${volume}`;
 }
 
-export function volumePrefix(service: { project: string; service: string }): string {
+function volumePrefix(service: { project: string; service: string }): string {
   return `launchpadvol_${service.project}_${service.service}_`;
 }
 

@@ -14,7 +14,7 @@ const envSchema = z
   })
   .pipe(z.record(z.string(), z.string()));
 
-export const secretRefSchema = z.object({ name: z.string().regex(/^[A-Z][A-Z0-9_]*$/), ssm: text });
+const secretRefSchema = z.object({ name: z.string().regex(/^[A-Z][A-Z0-9_]*$/), ssm: text });
 export const volumeSchema = z.object({ name: text, path: z.string().startsWith('/') });
 export const ingressSchema = z.object({ domain: text, port: z.int().min(1).max(65535), edge: text });
 export const healthCheckSchema = z.object({

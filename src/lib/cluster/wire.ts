@@ -18,16 +18,7 @@ export type DesiredDocument = {
   services: DesiredService[];
 };
 
-export const serviceStates = [
-  'pending',
-  'pulling',
-  'starting',
-  'running',
-  'stopping',
-  'error',
-  'stopped',
-] as const;
-export type ServiceState = (typeof serviceStates)[number];
+export type ServiceState = 'pending' | 'pulling' | 'starting' | 'running' | 'stopping' | 'error' | 'stopped';
 
 export type ReplicaStatus = {
   index: number;

@@ -49,7 +49,7 @@ export async function listHolds(ctx: HoldContext): Promise<Outcome> {
 }
 
 /** `blog/web: held for another 59m 30s, until ..., by root: reason`. */
-export function describeHold(hold: Hold, now: Date): string {
+function describeHold(hold: Hold, now: Date): string {
   const left = formatDuration(Math.max(0, Date.parse(hold.until) - now.getTime()));
   return `${describeTarget(hold.target)}: held for another ${left}, until ${hold.until}, by ${hold.by}: ${hold.reason}`;
 }

@@ -12,9 +12,18 @@ export async function confirm(
   if (yes) return true;
   if (!ctx.interactive) throw new UsageError(`cannot ask "${question}" without a terminal: say --yes`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  // End of input and Ctrl-C close it without an answer: that is a no.
+  const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
+  terminal.once('SIGINT', () => terminal.close());
   try {
-    const answer = await terminal.question(`${question} [y/N] `, { signal: ctx.signal });
+    const answer = await Promise.race([
+      terminal.question(`${question} [y/N] `, { signal: ctx.signal }),
+      closed,
+    ]);
     return /^y(es)?$/i.test(answer.trim());
+  } catch (error) {
+    if (ctx.signal.aborted) return false;
+    throw error;
   } finally {
     terminal.close();
   }

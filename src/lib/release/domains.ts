@@ -10,7 +10,7 @@ export function findDomainConflicts(
   const owners = new Map<string, Set<string>>();
   for (const { plan } of nodes) {
     for (const { key, value } of plan.services) {
-      const domain = domainOf(value);
+      const domain = key === undefined ? undefined : domainOf(value);
       if (key === undefined || domain === undefined) continue;
       owners.set(domain, (owners.get(domain) ?? new Set()).add(key));
     }

@@ -2,7 +2,7 @@
 import { serviceKey } from '../cluster/wire.ts';
 import { parseObject } from './json.ts';
 
-export type FailingService = { project: string; service: string; message: string };
+type FailingService = { project: string; service: string; message: string };
 
 export type NodeProgress = {
   /** `updatedAt` of the desired state that the node worked on last. */

@@ -207,6 +207,14 @@ describe('a domain', () => {
     expect(findDomainConflicts([{ plan }, { plan }], [placed(aWebService())])).toEqual([]);
   });
 
+  it('is looked for in no element that is nobody', () => {
+    const document = parse(
+      JSON.stringify({ ...aDesired(), services: [null, 5, { ingress: { domain: 'x' } }] }),
+    );
+    const plan = planDeploy(document, blog, [aWebService()]);
+    expect(findDomainConflicts([{ plan }], [placed(aWebService())])).toEqual([]);
+  });
+
   it('that only others dispute is not for this deploy to settle', () => {
     const others = ['a', 'b'].map((project) => aWebService({ project }));
     const plan = planDeploy(parse(JSON.stringify(aDesired(others))), blog, [aService()]);
