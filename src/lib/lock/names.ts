@@ -2,7 +2,7 @@
 import { InputError, UsageError } from '../errors.ts';
 import { externalIdPattern, namePattern, safeFileId } from '../ids.ts';
 
-export const concernLocks = [
+const concernLocks = [
   'reconcile',
   'claim',
   'backup',
@@ -15,7 +15,7 @@ export const concernLocks = [
   'heartbeat',
 ] as const;
 
-export type ConcernLock = (typeof concernLocks)[number];
+type ConcernLock = (typeof concernLocks)[number];
 
 export type LockName =
   | ConcernLock
@@ -63,7 +63,7 @@ export function isLockName(text: string): text is LockName {
  * Where a lock stands from outer to inner: a concern, a job or command, services, proxy, status. Of services a flow
  * may hold several, taken in order of their names; of everything else one.
  */
-export function lockLevel(name: LockName): number {
+function lockLevel(name: LockName): number {
   if (name === 'status') return 4;
   if (name === 'proxy') return 3;
   if (name.startsWith('service@')) return 2;

@@ -24,7 +24,7 @@ export type HistoryEvent = {
   error?: string;
 };
 
-export type HistoryOutcome = 'done' | 'failed' | 'deferred' | 'refused' | 'unknown';
+type HistoryOutcome = 'done' | 'failed' | 'deferred' | 'refused' | 'unknown';
 
 export type HistoryFilter = { since?: Date; project?: string; service?: string; concern?: string };
 

@@ -33,10 +33,6 @@ export function forgetStaging(path: string): void {
   live.delete(path.slice(path.lastIndexOf('/') + 1));
 }
 
-export function isStagingName(name: string): boolean {
-  return stagingPattern.test(name);
-}
-
 /**
  * Removes what killed writers left in this directory, once per process and directory. Only files of our pattern, and
  * only when the process that made them is gone. Best effort: a sweep that fails must not fail the write.
