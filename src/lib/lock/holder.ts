@@ -60,7 +60,7 @@ export function findHolders(paths: readonly string[]): HolderScan {
         const path = wanted.get(readLink(`/proc/${pid}/fd/${fd}`));
         // flock(1) shares its descriptor with the command it runs: the first one is the parent.
         if (path === undefined || holders.has(path) || !holdsFlock(pid, fd)) continue;
-        holders.set(path, { pid: Number(pid), command: readCommandLine(pid) });
+        holders.set(path, { pid: Number(pid), command: readProgram(pid) });
       }
     } catch (error) {
       if (!isGone(error)) complete = false;
@@ -87,15 +87,11 @@ function readLink(path: string): string {
   }
 }
 
-function readCommandLine(pid: string): string {
+/** The program only: its arguments may hold secrets, and this ends up in other runs' logs. */
+function readProgram(pid: string): string {
   try {
-    const words = readFileSync(join('/proc', pid, 'cmdline'), 'utf8')
-      .split('\0')
-      .filter(Boolean);
-    return words
-      .join(' ')
-      .replaceAll(/[\p{Cc}`]/gu, '?')
-      .slice(0, 120);
+    const [program = '?'] = readFileSync(join('/proc', pid, 'cmdline'), 'utf8').split('\0');
+    return program.replaceAll(/[\p{Cc}`]/gu, '?').slice(0, 80);
   } catch {
     return '?';
   }

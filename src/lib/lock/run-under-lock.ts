@@ -16,7 +16,8 @@ export type CommandUnderLock = {
 
 /** The command's exit status, 128+n if a signal ended it. Throws BusyError if the lock is held. */
 export async function runUnderLock(ctx: LockContext, command: CommandUnderLock): Promise<number> {
-  const shown = { ...ctx, command: `lock ${command.name} -- ${command.argv.join(' ')}`.slice(0, 120) };
+  // The program only: its arguments may hold secrets, and the holder's text ends up in other runs' logs.
+  const shown = { ...ctx, command: `lock ${command.name} -- ${command.argv[0].slice(0, 80)}` };
   return await withLock(shown, command.name, () => runCommand(command), { waitMs: command.waitMs });
 }
 

@@ -114,6 +114,13 @@ describe('reeve lock', () => {
     expect([end.stdout, end.stderr, end.status]).toEqual(['typed 75\n', '', 9]);
   });
 
+  it('names the program to others, but not its arguments, which may hold secrets', () => {
+    const path = join(ctx.paths.locksDir, 'proxy.lock');
+    const end = runUnderLock({}, ['proxy', 'sh', '-c', `cat ${path} # hunter22`]);
+    expect(JSON.parse(String(end.stdout))).toMatchObject({ command: 'reeve lock proxy -- sh' });
+    expect(end.stdout).not.toContain('hunter22');
+  });
+
   it('leaves stdout to the one JSON document with --json', () => {
     const end = runUnderLock({ json: true }, ['proxy', 'echo', 'hello']);
     expect([end.stdout, end.stderr, end.status]).toEqual(['', 'hello\n', 0]);
