@@ -5,7 +5,13 @@ import { managedFilter } from '../cluster/names.ts';
 import { serviceKey } from '../cluster/wire.ts';
 import { readHolds } from '../hold/holds.ts';
 import { isRecord } from '../state/shape.ts';
-import type { DesiredFacts, Facts, NodeFacts } from './facts.ts';
+import {
+  type DesiredFacts,
+  emptyServiceRecord,
+  type Facts,
+  type NodeFacts,
+  type RolloutRecord,
+} from './facts.ts';
 import { sortContainers } from './ownership.ts';
 import type { Session } from './session.ts';
 
@@ -30,6 +36,10 @@ export async function readDesired(session: Session): Promise<void> {
 
 export async function gatherFacts(session: Session): Promise<Facts> {
   const { ctx, desired } = session;
+  // Turns go on while the engine is asked, and one that ends meanwhile has made the list old: its service is not planned
+  // from it, and nothing that was recorded before counts as settled.
+  const busy = new Set(session.busy);
+  const recordBefore = session.rollouts.value;
   const containers = await session.engine.listContainers({ labels: [managedFilter] });
   const sorted = sortContainers(containers, {
     nodeId: session.nodeId,
@@ -45,7 +55,7 @@ export async function gatherFacts(session: Session): Promise<Facts> {
     desired,
     replicas: sorted.replicas,
     strangers: sorted.strangers,
-    record: session.rollouts.value,
+    record: keepRecorded(session.rollouts.value, recordBefore, busy),
     ports: session.ports.value.ports,
     routingPublished: false,
     probes: session.probes,
@@ -53,10 +63,21 @@ export async function gatherFacts(session: Session): Promise<Facts> {
     announcedRemovals: hasUndesired(desired, sorted.replicas.map(serviceKey))
       ? await readAnnounced(session)
       : [],
-    busy: session.busy,
+    busy,
     stopsAsked: session.stopsAsked,
     rechecked: session.rechecked,
   };
+}
+
+/** The record as it is now, with what it held before of the services that were busy then. */
+function keepRecorded(now: RolloutRecord, before: RolloutRecord, busy: ReadonlySet<string>): RolloutRecord {
+  if (now === before || busy.size === 0) return now;
+  const services = { ...now.services };
+  for (const key of busy) {
+    const { replicas, failures } = now.services[key] ?? emptyServiceRecord;
+    services[key] = { replicas: { ...before.services[key]?.replicas, ...replicas }, failures };
+  }
+  return { services };
 }
 
 async function adopt(session: Session, ids: readonly string[]): Promise<void> {

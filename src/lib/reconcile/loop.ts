@@ -56,7 +56,7 @@ export async function runLoop(session: Session, options: LoopOptions): Promise<L
       return { facts: look.facts, troubles: look.troubles, deferred, unfinished: look.pending };
     }
     await options.beat(look.doing);
-    await pause(session, loop.turns, look.dueAt);
+    if (settledOf(session, loop) === look.settledBefore) await pause(session, loop.turns, look.dueAt);
   }
 }
 
@@ -81,9 +81,12 @@ type Look = {
   dueAt: readonly Date[];
 };
 
+  /** Turns and stops that had settled when it began: more by now means that there is something new to see. */
+  settledBefore: number;
 async function lookOnce(session: Session, loop: LoopState, options: LoopOptions): Promise<Look> {
   await refreshDesired(session, loop);
   const gathered = await gatherFacts(session);
+  const settledBefore = settledOf(session, loop);
   const routing = await publishRouting(session, gathered);
   loop.publishFaults = routing.published ? 0 : loop.publishFaults + 1;
   const facts = { ...gathered, routingPublished: routing.published };

@@ -14,6 +14,8 @@ import type { Ledger, LoadedLedger } from './ledger.ts';
 export type Background = {
   add(work: Promise<void>): void;
   readonly size: number;
+  /** How many have settled so far. */
+  readonly settled: number;
   /** Resolves when one of them settles; never if there is none. */
   next(): Promise<void>;
   all(): Promise<void>;
