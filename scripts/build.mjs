@@ -1,15 +1,20 @@
-// Bundles src/commands into dist/: main.js and one chunk for each lazily imported module, so that a command parses
-// only what it uses. Writes dist/meta.json for the budget test. `node scripts/build.mjs [DIRECTORY]` builds elsewhere.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+// Bundles src/commands into dist/: main.js, the kernel that every command loads, and one chunk for each lazily
+// imported module, so that a command parses only what it uses. Writes dist/meta.json for the budget test.
+// `node scripts/build.mjs [DIRECTORY]` builds elsewhere.
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
+import { planKernel, shareKernel } from './bundle/kernel.mjs';
+import { lazyBuiltins } from './bundle/lazy-builtins.mjs';
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-const out = resolve(process.argv[2] ?? new URL('../dist', import.meta.url).pathname);
+const root = new URL('..', import.meta.url).pathname;
+const entry = 'src/commands/main.ts';
+const out = resolve(process.argv[2] ?? join(root, 'dist'));
+const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 
-rmSync(out, { recursive: true, force: true });
-const result = await build({
-  entryPoints: [new URL('../src/commands/main.ts', import.meta.url).pathname],
+const options = {
+  absWorkingDir: root,
+  entryPoints: [entry],
   outdir: out,
   bundle: true,
   splitting: true,
@@ -23,10 +28,18 @@ const result = await build({
   chunkNames: '[name]-[hash]',
   metafile: true,
   define: { REEVE_VERSION: JSON.stringify(version) },
-  // CommonJS dependencies want require() for node: builtins and __filename, which ESM does not have.
-  banner: {
-    js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url),__filename=import.meta.filename;",
-  },
+  // CommonJS dependencies want require() for Node's own modules and __filename, which ESM does not have.
+  banner: { js: 'const require=process.getBuiltinModule,__filename=import.meta.filename;' },
+  plugins: [lazyBuiltins],
   logLevel: 'warning',
-});
-writeFileSync(join(out, 'meta.json'), JSON.stringify(result.metafile));
+  write: false,
+};
+
+const separate = await build({ ...options, logLevel: 'silent' });
+const kernel = shareKernel(planKernel(separate.metafile, { root, entry }));
+const { metafile, outputFiles } = await build({ ...options, plugins: [kernel, lazyBuiltins] });
+// Written last and at once: a build that fails leaves the earlier one as it was.
+rmSync(out, { recursive: true, force: true });
+mkdirSync(out, { recursive: true });
+for (const { path, contents } of outputFiles) writeFileSync(path, contents);
+writeFileSync(join(out, 'meta.json'), JSON.stringify(metafile));
