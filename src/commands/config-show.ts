@@ -1,5 +1,5 @@
 // `reeve config show`: the configuration that holds, with secrets hidden.
-import { showConfig } from '../lib/config/check.ts';
+import { showConfig } from '../lib/config/show.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import type { CommandInput } from './registry.ts';
 

@@ -25,13 +25,14 @@ export async function parseCommandLine(
   words: readonly string[],
   version: string,
 ): Promise<ParsedCommand | ParsedAnswer> {
+  if (words.length === 1 && words[0] === '--version') return { answer: `${version}\n` };
   let answer = '';
   let parsed: ParsedCommand | undefined;
   const program = createRoot(version, (text) => {
     answer += text;
   });
   const groups = new Map<string, Command>();
-  for (const spec of commands) {
+  for (const spec of selectCommands(words)) {
     const command = addCommand(program, groups, spec);
     command.action((...received: unknown[]) => {
       const args = received.slice(0, -2).flat() as (string | undefined)[];
@@ -49,6 +50,12 @@ export async function parseCommandLine(
     if (error.exitCode !== 0 || error.code === 'commander.help') throw usageError(error, answer);
   }
   return parsed ?? { answer };
+}
+
+/** Those that the words can mean, as making commander's objects for all takes 3 ms; all, where help has to list them. */
+function selectCommands(words: readonly string[]): readonly CommandSpec[] {
+  const meant = commands.filter(({ path }) => words.includes(path.split(' ', 1)[0] as string));
+  return meant.length === 0 ? commands : meant;
 }
 
 function createRoot(version: string, write: (text: string) => void): Command {

@@ -1,6 +1,4 @@
-// What `config check` and `config show` answer. Both compile anew: a person who asks wants the files as they are now.
-import { stringify } from 'yaml';
-import { ConfigError } from '../errors.ts';
+// What `config check` answers. It compiles anew, as only that finds every problem and warning.
 import { ExitCode } from '../exit-codes.ts';
 import type { Outcome } from '../outcome.ts';
 import { type CompiledConfig, compileConfig } from './compile.ts';
@@ -9,10 +7,9 @@ import type { Overrides } from './environment.ts';
 import { readMainSource } from './load.ts';
 import type { Paths } from './paths.ts';
 import { describeProblem } from './problems.ts';
-import { describeConfig, hideCredentials } from './show.ts';
 
 export async function checkConfig(paths: Paths, overrides: Overrides): Promise<Outcome> {
-  const compiled = await compile(paths, overrides);
+  const compiled = await compileConfig(await readMainSource(paths, overrides), { paths, overrides });
   const { config, problems } = compiled;
   const warnings = config.warnings.map((warning) => `warning: ${warning}`);
   if (problems.length > 0) {
@@ -33,30 +30,6 @@ export async function checkConfig(paths: Paths, overrides: Overrides): Promise<O
     ],
     data: { sections, warnings: config.warnings, problems },
   };
-}
-
-export async function showConfig(paths: Paths, overrides: Overrides): Promise<Outcome> {
-  const { config, problems, sources } = await compile(paths, overrides);
-  if (problems.length > 0) throw new ConfigError(problems.map(describeProblem).join('\n'));
-  const shown = describeConfig(config);
-  const files = sources.map(({ path }) => path);
-  const variables = Object.fromEntries(
-    Object.entries(overrides).map(([name, value]) => [name, hideCredentials(value)]),
-  );
-  const text = [
-    ...files.map((file) => `# from ${file}`),
-    ...Object.entries(variables).map(([name, value]) => `# overridden by ${name}=${value}`),
-    ...stringify(shown).trimEnd().split('\n'),
-  ];
-  return {
-    outcome: 'done',
-    text,
-    data: { config: shown, files, overrides: variables, warnings: config.warnings },
-  };
-}
-
-async function compile(paths: Paths, overrides: Overrides): Promise<CompiledConfig> {
-  return await compileConfig(await readMainSource(paths, overrides), { paths, overrides });
 }
 
 type SectionSummary = { name: string; file?: string; summary: string };

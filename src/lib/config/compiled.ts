@@ -27,8 +27,11 @@ export function compiledKey(
   return createHash('sha256').update(JSON.stringify(made)).digest('hex');
 }
 
-/** The config, if there is a whole form of ours with this key, and none of the seed systems' files has changed since. */
-export async function readCompiled(cacheDir: string, key: string): Promise<Config | undefined> {
+/** What there is of ours with this key, if it is whole and none of the seed systems' files it names has changed since. */
+export async function readCompiled(
+  cacheDir: string,
+  key: string,
+): Promise<{ config: Config; files: readonly string[] } | undefined> {
   try {
     const text = await readOwnFile(fileOf(cacheDir, key));
     const end = text.indexOf('\n');
@@ -38,7 +41,7 @@ export async function readCompiled(cacheDir: string, key: string): Promise<Confi
     for (const { path, digest: known } of header.sources) {
       if ((await readSource(path))?.digest !== known) return undefined;
     }
-    return JSON.parse(body) as Config;
+    return { config: JSON.parse(body) as Config, files: header.sources.map(({ path }) => path) };
   } catch {
     return undefined;
   }

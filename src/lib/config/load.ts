@@ -18,12 +18,22 @@ export type LoadOptions = { log?: Log; version?: string };
 export async function loadConfig(
   paths: Paths,
   overrides: Overrides,
-  { log = silentLog, version = ownVersion }: LoadOptions = {},
+  options: LoadOptions = {},
 ): Promise<Config> {
+  return (await loadConfigAndFiles(paths, overrides, options)).config;
+}
+
+/** With the files it was made from, reeve.yaml first. */
+export async function loadConfigAndFiles(
+  paths: Paths,
+  overrides: Overrides,
+  { log = silentLog, version = ownVersion }: LoadOptions = {},
+): Promise<{ config: Config; files: readonly string[] }> {
   const main = await readMainSource(paths, overrides);
   const key = compiledKey(main, { paths, overrides, version: `${version} ${buildId}` });
   const known = await readCompiled(paths.cacheDir, key);
-  if (known !== undefined) return known;
+  const mainFile = main === undefined ? [] : [main.path];
+  if (known !== undefined) return { config: known.config, files: [...mainFile, ...known.files] };
   const { compileConfig } = await import('./compile.ts');
   const compiled = await compileConfig(main, { paths, overrides });
   if (compiled.problems.length > 0) {
@@ -33,7 +43,7 @@ export async function loadConfig(
   const sources = main === undefined ? compiled.sources : compiled.sources.slice(1);
   const isKept = await writeCompiled(paths.cacheDir, key, { config: compiled.config, sources });
   if (!isKept) log.debug('cannot keep the compiled configuration', { directory: paths.cacheDir });
-  return compiled.config;
+  return { config: compiled.config, files: compiled.sources.map(({ path }) => path) };
 }
 
 /** Undefined where there is no reeve.yaml but the environment names a seed system's file. Throws ConfigError. */

@@ -1,5 +1,7 @@
-// A loaded configuration in the words of reeve.yaml: what would be written to get it without any default, seed file or
-// variable. Secrets are hidden.
+// What `config show` answers: the loaded configuration in the words of reeve.yaml, as would be written to get it
+// without any default, seed file or variable. Secrets are hidden.
+import { stringify } from 'yaml';
+import type { Outcome } from '../outcome.ts';
 import type {
   ActionsConfig,
   ClusterConfig,
@@ -8,10 +10,31 @@ import type {
   HooksConfig,
   JobsConfig,
 } from './config.ts';
+import type { Overrides } from './environment.ts';
+import { loadConfigAndFiles } from './load.ts';
+import type { Paths } from './paths.ts';
 
 const hidden = '***';
 
-export type ShownConfig = Readonly<Record<string, unknown>>;
+type ShownConfig = Readonly<Record<string, unknown>>;
+
+export async function showConfig(paths: Paths, overrides: Overrides): Promise<Outcome> {
+  const { config, files } = await loadConfigAndFiles(paths, overrides);
+  const shown = describeConfig(config);
+  const variables = Object.fromEntries(
+    Object.entries(overrides).map(([name, value]) => [name, hideCredentials(value)]),
+  );
+  const text = [
+    ...files.map((file) => `# from ${file}`),
+    ...Object.entries(variables).map(([name, value]) => `# overridden by ${name}=${value}`),
+    ...stringify(shown).trimEnd().split('\n'),
+  ];
+  return {
+    outcome: 'done',
+    text,
+    data: { config: shown, files, overrides: variables, warnings: config.warnings },
+  };
+}
 
 export function describeConfig(config: Config): ShownConfig {
   return withoutUndefined({
@@ -117,7 +140,7 @@ function describeFailureHook(hook: NonNullable<HooksConfig['failure']>): ShownCo
   });
 }
 
-export function hideCredentials(url: string): string {
+function hideCredentials(url: string): string {
   return url.replace(/\/\/[^/@]*@/, `//${hidden}@`);
 }
 

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { checkConfig, showConfig } from '../../../src/lib/config/check.ts';
+import { checkConfig } from '../../../src/lib/config/check.ts';
 import type { Overrides } from '../../../src/lib/config/environment.ts';
 import { buildJsonSchema } from '../../../src/lib/config/schema.ts';
-import { exactDuration } from '../../../src/lib/config/show.ts';
+import { exactDuration, showConfig } from '../../../src/lib/config/show.ts';
 import { parseDuration } from '../../../src/lib/time.ts';
 import { createConfigHome } from '../../support/config-home.ts';
 
