@@ -79,14 +79,14 @@ type Look = {
   pending: boolean;
   doing: string;
   dueAt: readonly Date[];
-};
-
   /** Turns and stops that had settled when it began: more by now means that there is something new to see. */
   settledBefore: number;
+};
+
 async function lookOnce(session: Session, loop: LoopState, options: LoopOptions): Promise<Look> {
+  const settledBefore = settledOf(session, loop);
   await refreshDesired(session, loop);
   const gathered = await gatherFacts(session);
-  const settledBefore = settledOf(session, loop);
   const routing = await publishRouting(session, gathered);
   loop.publishFaults = routing.published ? 0 : loop.publishFaults + 1;
   const facts = { ...gathered, routingPublished: routing.published };
@@ -99,11 +99,17 @@ async function lookOnce(session: Session, loop: LoopState, options: LoopOptions)
   await publishLook(session, { facts, plan, troubles, force: session.actions.length > loop.reported });
   loop.reported = session.actions.length;
   const waits = [...plan.services.flatMap((service) => service.waits), ...restingUntil(session, plan)];
-  const busy = loop.turns.size > 0 || session.background.size > 0;
-  const pending = busy || due.length > 0 || waits.length > 0;
-  const over = stopping ? loop.turns.size === 0 : !pending || loop.publishFaults >= maxPublishFaults;
+  // What ended during this look has not been looked at since: the loop must not end on it.
+  const turning = loop.turns.size > 0 || facts.busy.size > 0;
+  const pending = turning || session.background.size > 0 || due.length > 0 || waits.length > 0;
+  const over = stopping ? !turning : !pending || loop.publishFaults >= maxPublishFaults;
   const doing = due[0]?.key ?? waits[0]?.why ?? 'steps under way';
-  return { facts, plan, troubles, over, pending, doing, dueAt: waits.map(({ until }) => until) };
+  const dueAt = waits.map(({ until }) => until);
+  return { facts, plan, troubles, over, pending, doing, dueAt, settledBefore };
+}
+
+function settledOf(session: Session, loop: LoopState): number {
+  return loop.turns.settled + session.background.settled;
 }
 
 async function refreshDesired(session: Session, loop: LoopState): Promise<void> {
