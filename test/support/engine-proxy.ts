@@ -1,0 +1,68 @@
+// A socket in front of a real engine that records every request, and lets a test step in before a request reaches the
+// engine or before its answer comes back.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+
+export type EngineProxy = {
+  readonly socket: string;
+  /** `METHOD /path` of each request so far, the API version left out. */
+  readonly lines: string[];
+  /** Called with each line; what it returns is waited for. */
+  beforeRequest: (line: string) => Promise<void> | void;
+  beforeAnswer: (line: string) => Promise<void> | void;
+};
+
+export async function startEngineProxy(engineSocket: string): Promise<EngineProxy> {
+  const dir = mkdtempSync(join(tmpdir(), 'reeve-proxy-'));
+  const proxy: EngineProxy = {
+    socket: join(dir, 'engine.sock'),
+    lines: [],
+    beforeRequest: () => {},
+    beforeAnswer: () => {},
+  };
+  const open = new Set<Socket>();
+  const server = createServer((incoming, outgoing) => {
+    forward(proxy, engineSocket, incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  server.on('connection', (connection) => {
+    open.add(connection);
+    connection.once('close', () => open.delete(connection));
+  });
+  await new Promise<void>((resolve) => server.listen(proxy.socket, resolve));
+  onTestFinished(async () => {
+    for (const connection of open) connection.destroy();
+    await new Promise((resolve) => server.close(resolve));
+    rmSync(dir, { recursive: true, force: true });
+  });
+  return proxy;
+}
+
+async function forward(
+  proxy: EngineProxy,
+  engineSocket: string,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const line = `${incoming.method} ${incoming.url?.replace(/^\/v[\d.]+/, '').replace(/\?.*/, '')}`;
+  proxy.lines.push(line);
+  await proxy.beforeRequest(line);
+  const { method, url, headers } = incoming;
+  const onward = request({
+    socketPath: engineSocket,
+    ...{ method, path: url, headers },
+  });
+  incoming.pipe(onward);
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    onward.once('response', resolve);
+    onward.once('error', reject);
+  });
+  await proxy.beforeAnswer(line);
+  outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+  outgoing.flushHeaders();
+  answer.pipe(outgoing);
+  outgoing.once('close', () => onward.destroy());
+}
