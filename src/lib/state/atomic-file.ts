@@ -175,11 +175,17 @@ export function previousPath(path: string): string {
 
 const noHardLinks = new Set(['EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EXDEV']);
 
-async function linkOrCopy(path: string, second: string): Promise<void> {
+/** As many writers as may replace the file while we try to link it. */
+const mostReplacements = 20;
+
+async function linkOrCopy(path: string, second: string, tries = mostReplacements): Promise<void> {
   try {
     await link(path, second);
   } catch (error) {
-    if (!noHardLinks.has(systemErrorCode(error) ?? '')) throw error;
+    const code = systemErrorCode(error) ?? '';
+    // link(2) has looked the file up, and meanwhile another writer's rename has taken its last name away.
+    if (code === 'ENOENT' && tries > 1) return await linkOrCopy(path, second, tries - 1);
+    if (!noHardLinks.has(code)) throw error;
     await copyFile(path, second, constants.COPYFILE_EXCL);
   }
 }
