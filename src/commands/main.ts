@@ -1,5 +1,6 @@
 // The entry: the only place that prints answers and errors and sets the exit code.
 import { readInvocation, readOverrides } from '../lib/config/environment.ts';
+import { loadConfig } from '../lib/config/load.ts';
 import { resolvePaths } from '../lib/config/paths.ts';
 import type { BaseContext } from '../lib/context.ts';
 import { describeError, ReeveError } from '../lib/errors.ts';
@@ -7,6 +8,7 @@ import { ExitCode } from '../lib/exit-codes.ts';
 import { newRunId } from '../lib/ids.ts';
 import { exitCodeOf, type Outcome } from '../lib/outcome.ts';
 import { createLog } from '../lib/report/log.ts';
+import { createSpinner } from '../lib/report/spinner.ts';
 import { systemClock } from '../lib/time.ts';
 import { version } from '../lib/version.ts';
 import { type ParsedCommand, parseCommandLine } from './program.ts';
@@ -16,6 +18,7 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(words: readonly string[]): Promise<number> {
   const json = words.includes('--json');
   let command = '';
+  const stop = watchSignals();
   try {
     const parsed = await parseCommandLine(words, version);
     if ('answer' in parsed) {
@@ -23,15 +26,14 @@ async function main(words: readonly string[]): Promise<number> {
       return ExitCode.done;
     }
     command = parsed.spec.path;
-    return await runCommand(parsed);
+    return await runCommand(parsed, stop);
   } catch (error) {
     await reportError(error, { command, json, debug: words.includes('--debug') });
-    return error instanceof ReeveError ? error.exitCode : ExitCode.internal;
+    return stop.exitCode() ?? (error instanceof ReeveError ? error.exitCode : ExitCode.internal);
   }
 }
 
-async function runCommand(parsed: ParsedCommand): Promise<number> {
-  const stop = watchSignals();
+async function runCommand(parsed: ParsedCommand, stop: Stop): Promise<number> {
   const base = createBase(parsed, stop.signal);
   const module = await parsed.spec.load();
   const outcome = await module.run({
@@ -39,12 +41,12 @@ async function runCommand(parsed: ParsedCommand): Promise<number> {
     args: parsed.args,
     options: parsed.options,
     loadContext: async () => {
-      const { loadConfig } = await import('../lib/config/load.ts');
       const config = await loadConfig(base.paths, base.overrides);
       for (const warning of config.warnings) base.log.warning(warning);
       return { ...base, config };
     },
   });
+  base.log.progress(undefined);
   await printOutcome(parsed, outcome);
   return stop.exitCode() ?? exitCodeOf(outcome);
 }
@@ -52,6 +54,8 @@ async function runCommand(parsed: ParsedCommand): Promise<number> {
 function createBase(parsed: ParsedCommand, signal: AbortSignal): BaseContext {
   const runId = newRunId(systemClock.now());
   const { config } = parsed.options;
+  const invocation = readInvocation();
+  const progress = parsed.options['quiet'] === true ? undefined : createSpinner(process.stderr);
   return {
     runId,
     command: parsed.spec.path,
@@ -59,12 +63,13 @@ function createBase(parsed: ParsedCommand, signal: AbortSignal): BaseContext {
     overrides: readOverrides(),
     clock: systemClock,
     log: createLog({
-      invocation: readInvocation(),
+      invocation,
       level: logLevel(parsed.options),
       runId,
       write: (line) => {
         process.stderr.write(line);
       },
+      ...(progress === undefined ? {} : { progress }),
     }),
     signal,
     interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
@@ -76,8 +81,10 @@ function logLevel(options: Record<string, unknown>): 'debug' | 'info' | 'warning
   return options['quiet'] === true ? 'warning' : 'info';
 }
 
+type Stop = { signal: AbortSignal; exitCode(): number | undefined };
+
 /** SIGTERM and SIGINT abort the signal; what runs settles its step and returns, then the exit code is 128+n. */
-function watchSignals(): { signal: AbortSignal; exitCode(): number | undefined } {
+function watchSignals(): Stop {
   const controller = new AbortController();
   let exitCode: number | undefined;
   const stopOn = (name: 'SIGTERM' | 'SIGINT', number: number): void => {

@@ -10,8 +10,8 @@ import type { Engine } from '../docker/types.ts';
 import { describeError, InputError, StepError } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
-import { readImagesUsed } from '../state/images-used.ts';
 import { appendHistory } from '../state/history.ts';
+import { readImagesUsed } from '../state/images-used.ts';
 import { openStore } from '../store/open.ts';
 import { type PruneStep, planPrune } from './plan.ts';
 
@@ -37,7 +37,13 @@ export async function pruneImages(ctx: Context, options: PruneOptions): Promise<
   return await withLock(ctx, 'reconcile', work, { waitMs: options.waitMs });
 }
 
-export type VolumeOptions = { project: string; service: string; name: string; noBackup: boolean; waitMs: number };
+export type VolumeOptions = {
+  project: string;
+  service: string;
+  name: string;
+  noBackup: boolean;
+  waitMs: number;
+};
 
 /** Refused while a container uses the volume, and without a newer verified backup unless told otherwise. */
 export async function pruneVolume(ctx: Context, options: VolumeOptions): Promise<Outcome> {
@@ -75,7 +81,9 @@ export async function pruneVolume(ctx: Context, options: VolumeOptions): Promise
 async function removeUnusedVolume(engine: Engine, name: string): Promise<void> {
   const volumes = await engine.listVolumes({ namePrefix: name });
   if (!volumes.some((volume) => volume.name === name)) throw new InputError(`there is no volume ${name}`);
-  const users = (await engine.listContainers({ labels: [] })).filter(({ volumes: used }) => used.includes(name));
+  const users = (await engine.listContainers({ labels: [] })).filter(({ volumes: used }) =>
+    used.includes(name),
+  );
   if (users.length > 0) {
     const names = users.map((user) => user.name).join(', ');
     throw new StepError(`cannot remove volume ${name}: it is mounted by ${names}`);
@@ -96,11 +104,15 @@ async function readServices(
   const store = await openStore(cluster.store, { signal: ctx.signal });
   const stored = await store.get(desiredKey(cluster.clusterId, cluster.nodeId));
   if (stored === undefined) {
-    throw new InputError(`cannot prune: there is no desired state for node ${cluster.nodeId} in ${cluster.store}`);
+    throw new InputError(
+      `cannot prune: there is no desired state for node ${cluster.nodeId} in ${cluster.store}`,
+    );
   }
   const { services, rejected } = parseDesired(stored.text);
   if (rejected.length > 0) {
-    throw new InputError(`cannot prune: the desired state has services that cannot be read: ${rejected[0]?.reason}`);
+    throw new InputError(
+      `cannot prune: the desired state has services that cannot be read: ${rejected[0]?.reason}`,
+    );
   }
   return services;
 }

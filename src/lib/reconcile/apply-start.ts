@@ -68,8 +68,8 @@ export async function abortReplica(session: Session, { key, args }: StepOf<'abor
     // Removing by force, next, ends it as well.
   });
   await session.engine.removeContainer(replica.containerId, { force: true });
-  await recordReplica(session, key, replica.name, undefined);
   await releasePort(session, replica);
+  await recordReplica(session, key, replica.name, undefined);
   throw new StepError(error);
 }
 
@@ -104,8 +104,8 @@ async function undoCreate(session: Session, step: StepOf<'createReplica'>, name:
     const details = await session.engine.inspectContainer(name);
     const ours = details?.labels['reeve.node'] === session.nodeId && details.state !== 'running';
     if (details !== undefined && ours) await session.engine.removeContainer(details.id, { force: true });
-    await recordReplica(session, step.key, name, undefined);
     await releasePort(session, { ...service, index });
+    await recordReplica(session, step.key, name, undefined);
   } catch (error) {
     session.ctx.log.warning(`cannot clear away ${name}: ${describeError(error)}`);
   }

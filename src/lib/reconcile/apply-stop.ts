@@ -37,14 +37,14 @@ export async function stopReplica(session: Session, step: StepOf<'stopReplica'>)
   session.background.add(stopInBackground(session, replica.containerId, replica.name, graceSeconds));
 }
 
-/** Once removed, its port is free and nothing is known of it. A removal that is repeated is harmless. */
+/** Once removed, its port is free and nothing is known of it: the record goes last, as every step before is repeatable. */
 export async function removeReplica(session: Session, step: StepOf<'removeReplica'>): Promise<void> {
   const { replica } = step.args;
   await session.engine.removeContainer(replica.containerId, { force: true });
   session.stopsAsked.delete(replica.name);
   session.probes.delete(replica.name);
-  await recordReplica(session, step.key, replica.name, undefined);
   await releasePort(session, replica);
+  await recordReplica(session, step.key, replica.name, undefined);
 }
 
 async function stopInBackground(

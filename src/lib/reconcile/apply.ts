@@ -5,6 +5,7 @@ import { abortReplica, admitReplica, createReplica, startReplica } from './apply
 import { drainReplica, removeReplica, stopReplica, waitForDrain } from './apply-stop.ts';
 import { ensureImage } from './images.ts';
 import { probe } from './probe.ts';
+import { releasePort } from './reserve-port.ts';
 import { clearFailure, recordReplica } from './rollout-ledger.ts';
 import type { Session } from './session.ts';
 import type { Step, StepAction, StepOf } from './steps.ts';
@@ -31,9 +32,7 @@ const handlers: { [Action in StepAction]: Handler<Action> } = {
     session.stopsAsked.delete(args.replica.name);
     await recordReplica(session, key, args.replica.name, undefined);
   },
-  forgetReplica: async (session, { key, args }) => {
-    await recordReplica(session, key, args.name, undefined);
-  },
+  forgetReplica,
   joinNetwork,
   recheckImage,
 };
@@ -77,6 +76,13 @@ async function joinNetwork(session: Session, { args }: StepOf<'joinNetwork'>): P
   } catch (error) {
     session.ctx.log.warning(`cannot join ${replica.name} to network ${name}: ${describeError(error)}`);
   }
+}
+
+/** A crash came between writing it down and making it, or between removing it and saying so. */
+async function forgetReplica(session: Session, { key, args }: StepOf<'forgetReplica'>): Promise<void> {
+  const [project = '', service = ''] = key.split('/');
+  await releasePort(session, { project, service, index: Number(args.name.split('_').at(-1)) });
+  await recordReplica(session, key, args.name, undefined);
 }
 
 /** The registry is asked once a run; another image under the failed tag may be tried at once. */

@@ -39,7 +39,9 @@ async function pullOnce(session: Session, reference: string): Promise<void> {
   const known = underWay.get(reference);
   if (known !== undefined) return known;
   session.ctx.log.info(`pulling ${reference}`);
-  const pull = session.engine.pullImage(reference).finally(() => underWay.delete(reference));
+  const told = ({ layer, status }: { layer: string; status: string }): void =>
+    session.ctx.log.progress(`pulling ${reference}: ${layer} ${status.toLowerCase()}`);
+  const pull = session.engine.pullImage(reference, told).finally(() => underWay.delete(reference));
   underWay.set(reference, pull);
   await pull;
 }

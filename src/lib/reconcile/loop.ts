@@ -49,12 +49,14 @@ export async function runLoop(session: Session, options: LoopOptions): Promise<L
     const look = await lookOnce(session, loop, options);
     await saveEvents(session);
     if (look.over) {
+      session.ctx.log.progress(undefined);
       const deferred = [
         ...look.plan.deferred,
         ...[...loop.busyLocks].map(([key, reason]) => ({ key, reason })),
       ];
       return { facts: look.facts, troubles: look.troubles, deferred, unfinished: look.pending };
     }
+    session.ctx.log.progress(look.doing);
     await options.beat(look.doing);
     if (settledOf(session, loop) === look.settledBefore) await pause(session, loop.turns, look.dueAt);
   }
@@ -103,7 +105,7 @@ async function lookOnce(session: Session, loop: LoopState, options: LoopOptions)
   const turning = loop.turns.size > 0 || facts.busy.size > 0;
   const pending = turning || session.background.size > 0 || due.length > 0 || waits.length > 0;
   const over = stopping ? !turning : !pending || loop.publishFaults >= maxPublishFaults;
-  const doing = due[0]?.key ?? waits[0]?.why ?? 'steps under way';
+  const doing = waits[0] === undefined ? (due[0]?.key ?? 'steps under way') : `waiting for ${waits[0].why}`;
   const dueAt = waits.map(({ until }) => until);
   return { facts, plan, troubles, over, pending, doing, dueAt, settledBefore };
 }

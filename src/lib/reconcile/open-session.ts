@@ -57,7 +57,8 @@ export async function openSession(
       signal: ctx.signal,
       registryAuthDir: join(dirname(ctx.paths.configFile), 'docker'),
     }),
-    store: await openStore(cluster.store, { signal: ctx.signal }),
+    // Without the signal: a run that is told to stop still publishes where it stands.
+    store: await openStore(cluster.store),
     secrets: openSecretsOnce(cluster),
     privateIp: await findAdvertiseIp(cluster, { log: ctx.log }),
     ...{ rollouts, ports, shards, images, ownership },

@@ -1,6 +1,6 @@
 // Carries out one service's turn: its steps in order, under its lock, each told in history. One service's error ends
 // its own turn only.
-import { BusyError, describeError } from '../errors.ts';
+import { BusyError, describeError, ReeveError } from '../errors.ts';
 import { serviceLock } from '../lock/names.ts';
 import { withLock } from '../lock/with-locks.ts';
 import { applyStep } from './apply.ts';
@@ -28,11 +28,18 @@ export async function performTurn(session: Session, plan: ServicePlan): Promise<
     return undefined;
   } catch (error) {
     if (error instanceof BusyError) return error.message;
+    if (isInterruption(session, error)) return undefined;
     recordFault(session, plan.key, describeError(error));
     return undefined;
   } finally {
     session.busy.delete(plan.key);
   }
+}
+
+/** Told to stop while it waited for a lock or pulled an image: nothing has gone wrong, and the next run goes on. */
+function isInterruption(session: Session, error: unknown): boolean {
+  const codes = ['aborted', 'interrupted'];
+  return session.ctx.signal.aborted && error instanceof ReeveError && codes.includes(error.code);
 }
 
 function recordFault(session: Session, key: string, error: string): void {
@@ -46,7 +53,7 @@ async function performStep(session: Session, step: Step): Promise<void> {
     await applyStep(session, step);
     if (!looksOnly.has(step.action)) report(session, step, undefined);
   } catch (error) {
-    report(session, step, describeError(error));
+    if (!isInterruption(session, error)) report(session, step, describeError(error));
     throw error;
   }
 }

@@ -93,14 +93,16 @@ function planProbing(
   return { step: step(replica, 'probeReplica', 'is it healthy', { service, replica, url }) };
 }
 
+/** Late is what has just failed after its deadline: after a crash it is asked again first, and a passing one goes on. */
 function describeLate(
   url: string | undefined,
   probe: ProbeState | undefined,
   record: ReplicaRecord & { phase: 'starting' },
   now: Date,
 ): string | undefined {
-  if (now.getTime() < Date.parse(record.deadline)) return undefined;
-  return `${url ?? 'it'} did not become healthy in time: ${probe?.last ?? 'not probed'}`;
+  if (probe === undefined || probe.passes > 0 || now.getTime() < Date.parse(record.deadline))
+    return undefined;
+  return `${url ?? 'it'} did not become healthy in time: ${probe.last}`;
 }
 
 /** At once where something can be asked; else after a while of staying up. `since` may lie ahead of a clock set back. */

@@ -27,7 +27,7 @@ export type StepArguments = {
   removeReplica: { replica: Replica };
   /** A container whose stop was only for the time of an attempt serves again. */
   resumeReplica: { replica: Replica };
-  /** Forget what was recorded for a container that does not exist. */
+  /** Forget what was recorded for a container that does not exist, and free its port. */
   forgetReplica: { name: string };
   /** Join a running container to its project's network. */
   joinNetwork: { replica: Replica };

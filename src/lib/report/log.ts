@@ -10,6 +10,8 @@ export type Log = {
   warning(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   debug(message: string, fields?: LogFields): void;
+  /** What is going on just now: a spinner for a person at a terminal, nothing elsewhere. Undefined: nothing any more. */
+  progress(what: string | undefined): void;
 };
 
 export type LogOptions = {
@@ -19,6 +21,8 @@ export type LogOptions = {
   /** Written into each journal line, so that a run can be followed. */
   runId: string;
   write(line: string): void;
+  /** Shows progress; absent where nobody watches. */
+  progress?: (what: string | undefined) => void;
 };
 
 const rank: Record<LogLevel, number> = { error: 0, warning: 1, info: 2, debug: 3 };
@@ -38,10 +42,17 @@ export function createLog(options: LogOptions): Log {
     warning: (message, fields) => emit('warning', message, fields),
     info: (message, fields) => emit('info', message, fields),
     debug: (message, fields) => emit('debug', message, fields),
+    progress: options.progress ?? (() => {}),
   };
 }
 
-export const silentLog: Log = { error: () => {}, warning: () => {}, info: () => {}, debug: () => {} };
+export const silentLog: Log = {
+  error: () => {},
+  warning: () => {},
+  info: () => {},
+  debug: () => {},
+  progress: () => {},
+};
 
 function renderLine(level: LogLevel, message: string, fields: LogFields, options: LogOptions): string {
   const shown = options.invocation.journal ? { run: options.runId, ...fields } : fields;

@@ -1,9 +1,6 @@
 // Columns for people: as wide as their widest cell, two spaces apart, no trailing blanks. Pure.
 
-export function renderTable(
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
-): string[] {
+export function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const lines = [header, ...rows];
   const widths = header.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? '').length)));
   return lines.map((line) =>

@@ -44,6 +44,16 @@ describe('a release that does not come up', () => {
     ]);
   });
 
+  it('is asked again before it counts as late, when a crash has outlasted its deadline (L32)', () => {
+    const world = new World();
+    world.desired = [aWebService()];
+    world.advance();
+    world.crash();
+    world.now = new Date(world.now.getTime() + 3_600_000);
+    world.settle();
+    expect(world.serving('blog/web')).toEqual(['launchpad_blog_web_0']);
+  });
+
   it('is not tried again before its back-off is over, and then once, with a longer one (R18)', () => {
     const world = new World({ crashing: new Set(['b:2']) });
     world.desired = [aService({ image: 'b:2' })];
