@@ -33,6 +33,8 @@ type Publisher = { ctx: Context; cluster: ClusterConfig; store: Store; nodeId: s
 /** A PUT takes the lock for no longer than this, in milliseconds; the heartbeat waits that long for it. */
 const lockWaitMs = 12_000;
 
+const neverAborts = new AbortController().signal;
+
 const publishedDocument = defineDocument<Published>({
   version: 1,
   parse: (raw) => {
@@ -59,7 +61,8 @@ export async function publishStatus(publisher: Publisher, publication: Publicati
     const next = await putDocuments(publisher, publication, previous);
     await writeDocument(publishedPath(ctx.paths), publishedDocument, next);
   };
-  await withLock(ctx, 'status', work, { waitMs: lockWaitMs });
+  // Not ended by the signal: a run that is told to stop still says where it stands.
+  await withLock({ ...ctx, signal: neverAborts }, 'status', work, { waitMs: lockWaitMs });
 }
 
 export async function readPublished(ctx: Context): Promise<Published | undefined> {

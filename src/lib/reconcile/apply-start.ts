@@ -24,12 +24,12 @@ export async function createReplica(session: Session, step: StepOf<'createReplic
   await rememberingFailure(session, step.key, release, async () => {
     const image = await ensureImage(session, service.image);
     const env = await resolveEnv(session, service);
-    const hostPort =
-      service.ingress === null
-        ? undefined
-        : await reservePort(session, { ...service, index }, bindAddress(session));
     await recordReplica(session, step.key, name, startingRecord(session, service, { release, attempt }));
     try {
+      const hostPort =
+        service.ingress === null
+          ? undefined
+          : await reservePort(session, { ...service, index }, bindAddress(session));
       await makeAndStart(session, { service, index, env, hostPort });
     } catch (error) {
       await undoCreate(session, step, name);
