@@ -1,5 +1,6 @@
 // `reeve history`: what was done, when, by which run, and why.
 import type { Outcome } from '../lib/outcome.ts';
+import { foldLines } from '../lib/report/table.ts';
 import { type HistoryEvent, readHistory } from '../lib/state/history.ts';
 import { parseServiceKey, parseSince } from './flags.ts';
 import type { CommandInput } from './registry.ts';
@@ -21,6 +22,5 @@ function describeEvent(event: HistoryEvent): string {
   const subject = event.project === undefined ? '' : ` ${event.project}/${event.service ?? ''}`;
   const replica = event.replica === undefined ? '' : `#${event.replica}`;
   const result = event.outcome === 'done' ? '' : ` ${event.outcome}`;
-  const why = (event.error ?? event.reason).split('\n', 1)[0] ?? '';
-  return `${event.at}  ${event.run}  ${event.action}${subject}${replica}${result}: ${why}`;
+  return `${event.at}  ${event.run}  ${event.action}${subject}${replica}${result}: ${foldLines(event.error ?? event.reason)}`;
 }

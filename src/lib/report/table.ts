@@ -10,3 +10,12 @@ export function renderTable(header: readonly string[], rows: readonly (readonly 
       .trimEnd(),
   );
 }
+
+/** A text of several lines as one cell: what a program said last is often the part that matters. */
+export function foldLines(text: string, maxLength = 240): string {
+  const folded = text
+    .trim()
+    .replaceAll(/:\s*\n\s*/g, ': ')
+    .replaceAll(/\s*\n\s*/g, ' | ');
+  return folded.length <= maxLength ? folded : `${folded.slice(0, maxLength - 3)}...`;
+}

@@ -6,7 +6,7 @@ import { describeHolder } from '../lock/holder.ts';
 import { listLocks } from '../lock/list-locks.ts';
 import type { Outcome } from '../outcome.ts';
 import { readPublished } from '../publish/status-writer.ts';
-import { renderTable } from '../report/table.ts';
+import { foldLines, renderTable } from '../report/table.ts';
 import { type RunRecord, readRuns } from '../state/run-record.ts';
 import { formatDuration } from '../time.ts';
 
@@ -70,14 +70,14 @@ function renderNode(view: NodeView): string[] {
   ];
 }
 
-export function renderServices(services: readonly ServiceStatus[]): string[] {
+function renderServices(services: readonly ServiceStatus[]): string[] {
   if (services.length === 0) return ['no services'];
   const rows = services.map((service) => [
     `${service.project}/${service.service}`,
     service.state,
     `${service.runningReplicas}/${service.desiredReplicas}`,
     service.image,
-    service.message === service.state ? '' : (service.message.split('\n', 1)[0] ?? ''),
+    service.message === service.state ? '' : foldLines(service.message),
   ]);
   return renderTable(['SERVICE', 'STATE', 'REPLICAS', 'IMAGE', 'MESSAGE'], rows);
 }
@@ -90,7 +90,7 @@ function renderRuns(runs: readonly RunRecord[], now: Date): string[] {
     ago(run.endedAt ?? run.startedAt, now),
     run.durationMs === null ? '' : formatDuration(run.durationMs),
     run.runId,
-    run.error?.split('\n', 1)[0] ?? '',
+    foldLines(run.error ?? ''),
   ]);
   return renderTable(['CONCERN', 'LAST', 'WHEN', 'TOOK', 'RUN', 'ERROR'], rows);
 }
