@@ -16,7 +16,8 @@ import { type ParsedCommand, parseCommandLine } from './program.ts';
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(words: readonly string[]): Promise<number> {
-  const json = words.includes('--json');
+  const own = beforeSeparator(words);
+  const json = own.includes('--json');
   let command = '';
   const stop = watchSignals();
   try {
@@ -28,7 +29,7 @@ async function main(words: readonly string[]): Promise<number> {
     command = parsed.spec.path;
     return await runCommand(parsed, stop);
   } catch (error) {
-    await reportError(error, { command, json, debug: words.includes('--debug') });
+    await reportError(error, { command, json, debug: own.includes('--debug') });
     return stop.exitCode() ?? (error instanceof ReeveError ? error.exitCode : ExitCode.internal);
   }
 }
@@ -138,4 +139,10 @@ function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
       else resolve();
     });
   });
+}
+
+/** What comes after `--` belongs to another program. */
+function beforeSeparator(words: readonly string[]): readonly string[] {
+  const at = words.indexOf('--');
+  return at === -1 ? words : words.slice(0, at);
 }

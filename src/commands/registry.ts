@@ -34,6 +34,11 @@ const dryRunOption: OptionSpec = {
   flags: '--dry-run',
   description: 'tell what would be done and change nothing',
 };
+const noNotifyOption: OptionSpec = { flags: '--no-notify', description: 'do not wake the nodes' };
+const convergeOption: OptionSpec = {
+  flags: '--wait [seconds]',
+  description: 'wait until the nodes have converged (default 600)',
+};
 
 export const commands: readonly CommandSpec[] = [
   {
@@ -71,8 +76,8 @@ export const commands: readonly CommandSpec[] = [
     options: [
       serviceOption,
       { flags: '--remove <project>', description: 'remove a project everywhere instead' },
-      { flags: '--wait [seconds]', description: 'wait until the nodes have converged (default 600)' },
-      { flags: '--no-notify', description: 'do not wake the nodes' },
+      convergeOption,
+      noNotifyOption,
       dryRunOption,
       yesOption,
     ],
@@ -115,7 +120,8 @@ export const commands: readonly CommandSpec[] = [
     arguments: [{ name: '<project/service>', description: 'the service' }],
     options: [
       { flags: '--to <n>', description: 'how many different deploys back (default 1)' },
-      { flags: '--no-notify', description: 'do not wake the nodes' },
+      convergeOption,
+      noNotifyOption,
       dryRunOption,
     ],
     load: () => import('./rollback.ts'),
@@ -124,7 +130,7 @@ export const commands: readonly CommandSpec[] = [
     path: 'restart',
     summary: 'replace the containers of a service, one after another',
     arguments: [{ name: '<project/service>', description: 'the service' }],
-    options: [{ flags: '--no-notify', description: 'do not wake the nodes' }, yesOption],
+    options: [convergeOption, noNotifyOption, dryRunOption, yesOption],
     load: () => import('./restart.ts'),
   },
   {

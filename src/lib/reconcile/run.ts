@@ -19,7 +19,7 @@ import type { Session } from './session.ts';
 export type ReconcileOptions = PlanOptions & { waitMs: number };
 
 /** A run that has not told what it does for this long is stuck, in milliseconds. */
-const beatDeadlineMs = 60_000;
+const beatDeadlineMs = 20_000;
 /** Telling it more often than this is not worth the write. */
 const beatEveryMs = 5_000;
 
