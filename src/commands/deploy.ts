@@ -4,7 +4,7 @@ import type { Outcome } from '../lib/outcome.ts';
 import { type DeployRequest, deploy } from '../lib/release/deploy.ts';
 import { readReleaseOptions } from '../lib/release/options.ts';
 import { requireProject, requireServiceKey } from '../lib/release/target.ts';
-import type { CommandInput } from './registry.ts';
+import type { CommandInput } from './command.ts';
 
 export async function run(input: CommandInput): Promise<Outcome> {
   const { file, wait } = readFileAndWait(input);

@@ -2,8 +2,8 @@
 import type { Outcome } from '../lib/outcome.ts';
 import { foldLines } from '../lib/report/table.ts';
 import { type HistoryEvent, readHistory } from '../lib/state/history.ts';
+import type { CommandInput } from './command.ts';
 import { parseServiceKey, parseSince } from './flags.ts';
-import type { CommandInput } from './registry.ts';
 
 export async function run({ base, args, options }: CommandInput): Promise<Outcome> {
   const key = parseServiceKey(args[0]);

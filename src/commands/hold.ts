@@ -5,7 +5,7 @@ import { endHolds, listHolds, setHold } from '../lib/hold/run.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import { requireServiceKey } from '../lib/release/target.ts';
 import { parseDuration } from '../lib/time.ts';
-import type { CommandInput } from './registry.ts';
+import type { CommandInput } from './command.ts';
 
 export async function run({ base, args, options }: CommandInput): Promise<Outcome> {
   const target = readTarget(args[0], options['node'] === true);

@@ -1,7 +1,7 @@
 // `reeve init`: flags to one call.
 import { initNode } from '../lib/init/run.ts';
 import type { Outcome } from '../lib/outcome.ts';
-import type { CommandInput } from './registry.ts';
+import type { CommandInput } from './command.ts';
 
 export function run({ base, options }: CommandInput): Promise<Outcome> {
   const { node, role, store, cluster } = options;

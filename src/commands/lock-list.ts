@@ -2,7 +2,7 @@
 import { describeHolder } from '../lib/lock/holder.ts';
 import { listLocks } from '../lib/lock/list-locks.ts';
 import type { Outcome } from '../lib/outcome.ts';
-import type { CommandInput } from './registry.ts';
+import type { CommandInput } from './command.ts';
 
 export async function run({ base }: CommandInput): Promise<Outcome> {
   const locks = await listLocks(base.paths.locksDir);

@@ -5,7 +5,7 @@ import { parseLockName } from '../lib/lock/names.ts';
 import { runUnderLock } from '../lib/lock/run-under-lock.ts';
 import { parseWait } from '../lib/lock/wait.ts';
 import type { Outcome } from '../lib/outcome.ts';
-import type { CommandInput } from './registry.ts';
+import type { CommandInput } from './command.ts';
 
 export async function run({ base, args, options }: CommandInput): Promise<Outcome> {
   const [name = '', program, ...rest] = args;

@@ -1,7 +1,8 @@
 // Turns the registry into commander's tree. Parsing only: what runs is decided by the callback.
 import { Command, CommanderError } from 'commander';
 import { UsageError } from '../lib/errors.ts';
-import { type CommandSpec, commands, type OptionSpec } from './registry.ts';
+import type { CommandSpec, OptionSpec } from './command.ts';
+import { commands } from './registry.ts';
 
 export type ParsedCommand = { spec: CommandSpec; args: readonly string[]; options: Record<string, unknown> };
 

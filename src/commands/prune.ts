@@ -4,8 +4,8 @@ import { namePattern } from '../lib/ids.ts';
 import { parseWait } from '../lib/lock/wait.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import { pruneImages, pruneVolume } from '../lib/prune/run.ts';
+import type { CommandInput } from './command.ts';
 import { requireConfirmation } from './confirm.ts';
-import type { CommandInput } from './registry.ts';
 
 export async function run({ base, options, loadContext }: CommandInput): Promise<Outcome> {
   const waitMs = parseWait(options['wait']);

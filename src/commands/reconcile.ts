@@ -3,8 +3,8 @@ import { UsageError } from '../lib/errors.ts';
 import { parseWait } from '../lib/lock/wait.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import { planOnce, runReconcile } from '../lib/reconcile/run.ts';
+import type { CommandInput } from './command.ts';
 import { parseServiceKey } from './flags.ts';
-import type { CommandInput } from './registry.ts';
 
 export async function run({ options, loadContext }: CommandInput): Promise<Outcome> {
   const only = parseServiceKey(options['service']);

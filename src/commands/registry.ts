@@ -1,32 +1,5 @@
 // Every command as data. Each has one thin module, imported only when its command runs.
-import type { BaseContext, Context } from '../lib/context.ts';
-import type { Outcome } from '../lib/outcome.ts';
-
-export type CommandInput = {
-  base: BaseContext;
-  /** Positional arguments in order; a variadic one is spread. */
-  args: readonly string[];
-  /** Flags by their camel-case name, as commander gives them. */
-  options: Readonly<Record<string, unknown>>;
-  /** Reads and checks the configuration; throws ConfigError. */
-  loadContext(): Promise<Context>;
-};
-
-export type CommandModule = { run(input: CommandInput): Promise<Outcome> };
-
-export type OptionSpec = { flags: string; description: string; repeatable?: boolean };
-
-export type CommandSpec = {
-  /** Words as typed: `config check`. */
-  path: string;
-  summary: string;
-  /** Commander's notation: `<file>`, `[service]`, `[nodes...]`. */
-  arguments?: readonly { name: string; description: string }[];
-  options?: readonly OptionSpec[];
-  /** Takes a lock, so that `--wait SECONDS` is accepted. */
-  locks?: boolean;
-  load(): Promise<CommandModule>;
-};
+import type { CommandSpec, OptionSpec } from './command.ts';
 
 const serviceOption: OptionSpec = { flags: '--service <project/service>', description: 'only this service' };
 const yesOption: OptionSpec = { flags: '--yes', description: 'do not ask' };

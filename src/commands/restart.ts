@@ -3,7 +3,7 @@ import type { Outcome } from '../lib/outcome.ts';
 import { readReleaseOptions } from '../lib/release/options.ts';
 import { restart } from '../lib/release/rollback.ts';
 import { requireServiceKey } from '../lib/release/target.ts';
-import type { CommandInput } from './registry.ts';
+import type { CommandInput } from './command.ts';
 
 export async function run(input: CommandInput): Promise<Outcome> {
   const request = { ...readReleaseOptions(input.options), key: requireServiceKey(input.args[0] ?? '') };

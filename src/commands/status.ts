@@ -1,6 +1,6 @@
 // `reeve status`: this node, or with --cluster every node in the store.
 import type { Outcome } from '../lib/outcome.ts';
-import type { CommandInput } from './registry.ts';
+import type { CommandInput } from './command.ts';
 
 export async function run({ options, loadContext }: CommandInput): Promise<Outcome> {
   const ctx = await loadContext();

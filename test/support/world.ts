@@ -76,6 +76,11 @@ export class World {
     return planReconcile(this.facts(), { ...(only === undefined ? {} : { only }), allowRemoval });
   }
 
+  /** The next steps as `action key#index`. */
+  steps(options: Parameters<World['plan']>[0] = {}): string[] {
+    return this.plan(options).services.flatMap(({ steps }) => steps.map(describeStep));
+  }
+
   /** The process is gone and what it had only in memory with it. */
   crash(): void {
     this.probes.clear();
@@ -146,7 +151,7 @@ export class World {
   /** As in the real thing, the first step that fails ends the service's turn. */
   private takeTurn(steps: readonly Step[]): void {
     for (const step of steps) {
-      this.log.push(`${step.action} ${step.key}${step.index === undefined ? '' : `#${step.index}`}`);
+      this.log.push(describeStep(step));
       if (!this.apply(step)) return;
     }
   }
@@ -278,4 +283,17 @@ export class World {
       error === undefined ? others : { ...others, [release]: nextFailure(earlier, { now: this.now, error }) };
     this.services = { ...this.services, [key]: { ...service, failures } };
   }
+}
+
+function describeStep({ action, key, index }: Step): string {
+  return `${action} ${key}${index === undefined ? '' : `#${index}`}`;
+}
+
+/** A world that has reached its desired state, with an empty log. */
+export function settledWorld(service: DesiredService): World {
+  const world = new World();
+  world.desired = [service];
+  world.settle();
+  world.log = [];
+  return world;
 }

@@ -1,42 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import { aService, aWebService } from '../../support/builders.ts';
-import { World } from '../../support/world.ts';
+import { settledWorld, World } from '../../support/world.ts';
 
 const web = aWebService({ replicas: 2 });
 const next = { ...web, image: 'registry.example/blog/web:2.0.0' };
 
-function steps(world: World, options: Parameters<World['plan']>[0] = {}): string[] {
-  return world
-    .plan(options)
-    .services.flatMap(({ steps: turn }) => turn)
-    .map((step) => `${step.action} ${step.key}${step.index === undefined ? '' : `#${step.index}`}`);
-}
-
-function settled(service = web): World {
-  const world = new World();
-  world.desired = [service];
-  world.settle();
-  world.log = [];
-  return world;
-}
-
 describe('the number of replicas', () => {
   it('grows at the lowest free indices', () => {
-    const world = settled();
+    const world = settledWorld(web);
     world.desired = [{ ...web, replicas: 4 }];
-    expect(steps(world)).toEqual(['createReplica blog/web#2', 'createReplica blog/web#3']);
+    expect(world.steps()).toEqual(['createReplica blog/web#2', 'createReplica blog/web#3']);
   });
 
   it('shrinks from the highest index down, each out of the routing first (L100)', () => {
-    const world = settled({ ...web, replicas: 3 });
+    const world = settledWorld({ ...web, replicas: 3 });
     world.desired = [aWebService()];
-    expect(steps(world)).toEqual(['drainReplica blog/web#2', 'drainReplica blog/web#1']);
+    expect(world.steps()).toEqual(['drainReplica blog/web#2', 'drainReplica blog/web#1']);
     world.settle();
     expect(world.serving('blog/web')).toEqual(['launchpad_blog_web_0']);
   });
 
   it('counts a stopped replica as one to be started (R10)', () => {
-    const world = settled();
+    const world = settledWorld(web);
     const name = 'launchpad_blog_web_1';
     world.containers.set(name, {
       ...world.containers.get(name),
@@ -52,7 +37,7 @@ describe('the number of replicas', () => {
 
 describe('the desired state', () => {
   it('that cannot be read means no action, never that nothing is desired (R9)', () => {
-    const world = settled();
+    const world = settledWorld(web);
     world.known = false;
     expect(world.plan()).toEqual({ services: [], deferred: [], errors: [] });
   });
@@ -78,18 +63,18 @@ describe('the desired state', () => {
   });
 
   it('with a service that cannot be read keeps what runs of it', () => {
-    const world = settled();
+    const world = settledWorld(web);
     world.desired = [];
     world.rejected = [{ index: 0, key: 'blog/web', reason: 'cpu: too small', ingress: undefined }];
-    expect(steps(world)).toEqual([]);
+    expect(world.steps()).toEqual([]);
     expect(world.plan().errors).toEqual([{ key: 'blog/web', error: 'cpu: too small' }]);
   });
 
   it('with a service whose name cannot be read removes nothing at all', () => {
-    const world = settled();
+    const world = settledWorld(web);
     world.desired = [];
     world.rejected = [{ index: 0, key: undefined, reason: 'project: missing', ingress: undefined }];
-    expect(steps(world)).toEqual([]);
+    expect(world.steps()).toEqual([]);
   });
 
   it('leaves scheduled and one-off services to their own planner (L50)', () => {
@@ -98,7 +83,7 @@ describe('the desired state', () => {
       aService({ service: 'nightly', cron: '0 3 * * *' }),
       aService({ service: 'once', jobRun: { id: 'r1', requestedAt: '2026-06-04T03:00:00.000Z' } }),
     ];
-    expect(steps(world)).toEqual([]);
+    expect(world.steps()).toEqual([]);
   });
 });
 
@@ -114,7 +99,7 @@ describe('the removal brake', () => {
   it('keeps everything when most services vanish without an announcement, and says what to do', () => {
     const world = fourServices();
     world.desired = world.desired.slice(0, 1);
-    expect(steps(world)).toEqual([]);
+    expect(world.steps()).toEqual([]);
     const error =
       'desired state drops 3 of 4 running services without an announcement by deploy: kept; if that is meant, run `reeve reconcile --allow-removal`';
     expect(world.plan().errors).toEqual(['blog/b', 'blog/c', 'blog/d'].map((key) => ({ key, error })));
@@ -127,7 +112,7 @@ describe('the removal brake', () => {
     const world = fourServices();
     world.desired = world.desired.slice(0, 1);
     prepare(world);
-    expect(steps(world, options)).toEqual([
+    expect(world.steps(options)).toEqual([
       'stopReplica blog/b#0',
       'stopReplica blog/c#0',
       'stopReplica blog/d#0',
@@ -137,7 +122,7 @@ describe('the removal brake', () => {
   it('does not brake on two services, nor on half of them', () => {
     const world = fourServices();
     world.desired = world.desired.slice(0, 2);
-    expect(steps(world)).toEqual(['stopReplica blog/c#0', 'stopReplica blog/d#0']);
+    expect(world.steps()).toEqual(['stopReplica blog/c#0', 'stopReplica blog/d#0']);
   });
 
   it('lets a removal that has begun go on', () => {
@@ -151,7 +136,7 @@ describe('the removal brake', () => {
 
 describe('a hold', () => {
   it('leaves its service alone and says why; a run for that service alone goes ahead', () => {
-    const world = settled();
+    const world = settledWorld(web);
     world.desired = [next];
     const until = new Date(world.now.getTime() + 3_600_000).toISOString();
     const since = world.now.toISOString();
@@ -161,6 +146,6 @@ describe('a hold', () => {
       deferred: [{ key: 'blog/web', reason: 'held: being looked at' }],
       errors: [],
     });
-    expect(steps(world, { only: 'blog/web' })).toEqual(['createReplica blog/web#2']);
+    expect(world.steps({ only: 'blog/web' })).toEqual(['createReplica blog/web#2']);
   });
 });

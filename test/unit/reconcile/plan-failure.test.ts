@@ -1,24 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { releaseOf } from '../../../src/lib/reconcile/release.ts';
 import { aDatabase, aService, aWebService } from '../../support/builders.ts';
-import { World } from '../../support/world.ts';
+import { settledWorld, World } from '../../support/world.ts';
 
 const web = aWebService({ replicas: 2 });
-function steps(world: World, options: Parameters<World['plan']>[0] = {}): string[] {
-  return world
-    .plan(options)
-    .services.flatMap(({ steps: turn }) => turn)
-    .map((step) => `${step.action} ${step.key}${step.index === undefined ? '' : `#${step.index}`}`);
-}
-
-function settled(service = web): World {
-  const world = new World();
-  world.desired = [service];
-  world.settle();
-  world.log = [];
-  return world;
-}
-
 describe('a release that does not come up', () => {
   it.each([
     ['exits', new World({ crashing: new Set(['b:2']) })],
@@ -89,9 +74,9 @@ describe('a release that does not come up', () => {
     world.desired = [service];
     world.settle();
     world.crash();
-    expect(steps(world)).toEqual(['recheckImage blog/web']);
+    expect(world.steps()).toEqual(['recheckImage blog/web']);
     world.advance();
-    expect(steps(world)).toEqual([]);
+    expect(world.steps()).toEqual([]);
   });
 
   it('is tried again when a clock set far back makes its back-off unbelievable', () => {
@@ -100,7 +85,7 @@ describe('a release that does not come up', () => {
     world.desired = [service];
     world.settle();
     world.now = new Date(world.now.getTime() - 86_400_000);
-    expect(steps(world)).toEqual(['createReplica blog/web#0']);
+    expect(world.steps()).toEqual(['createReplica blog/web#0']);
     expect(world.services['blog/web']?.failures[releaseOf(service)]?.attempts).toBe(1);
   });
 });
@@ -110,19 +95,19 @@ describe('a database', () => {
   const newer = { ...db, image: 'postgres:16' };
 
   it('is replaced stop-first, and the plan says why (R15)', () => {
-    const world = settled(db);
+    const world = settledWorld(db);
     world.desired = [newer];
     const [plan] = world.plan().services;
     expect(plan?.headline).toEqual({
       action: 'stop-first rollout',
       reason: 'image postgres:15 -> postgres:16 (two engines on one volume would corrupt it)',
     });
-    expect(steps(world)).toEqual(['prepareImage blog/db', 'stopReplica blog/db#0']);
+    expect(world.steps()).toEqual(['prepareImage blog/db', 'stopReplica blog/db#0']);
   });
 
   it('never runs twice on its volume, wherever a crash falls (R37)', () => {
     for (let crashAt = 0; crashAt < 15; crashAt += 1) {
-      const world = settled(db);
+      const world = settledWorld(db);
       world.desired = [newer];
       let looks = 0;
       world.settle(() => {

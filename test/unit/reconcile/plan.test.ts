@@ -1,28 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { aService, aWebService } from '../../support/builders.ts';
-import { World } from '../../support/world.ts';
+import { settledWorld, World } from '../../support/world.ts';
 
 const web = aWebService({ replicas: 2 });
 const next = { ...web, image: 'registry.example/blog/web:2.0.0' };
 
-function steps(world: World, options: Parameters<World['plan']>[0] = {}): string[] {
-  return world
-    .plan(options)
-    .services.flatMap(({ steps: turn }) => turn)
-    .map((step) => `${step.action} ${step.key}${step.index === undefined ? '' : `#${step.index}`}`);
-}
-
-function settled(service = web): World {
-  const world = new World();
-  world.desired = [service];
-  world.settle();
-  world.log = [];
-  return world;
-}
-
 describe('a service at its desired state', () => {
   it('is left alone, however often it is looked at (L31)', () => {
-    const world = settled();
+    const world = settledWorld(web);
     expect(world.plan()).toEqual({
       services: [{ key: 'blog/web', steps: [], waits: [] }],
       deferred: [],
@@ -38,27 +23,27 @@ describe('a service at its desired state', () => {
         { name: 'B', ssm: '/b' },
       ],
     });
-    const world = settled(ordered);
+    const world = settledWorld(ordered);
     world.desired = [
       { ...ordered, env: { DB2_HOST: 'b', DB_HOST: 'a' }, secretRefs: [...ordered.secretRefs].reverse() },
     ];
-    expect(steps(world)).toEqual([]);
+    expect(world.steps()).toEqual([]);
   });
 
   it('is left alone when a field that concerns no container changes (R4)', () => {
-    const world = settled();
+    const world = settledWorld(web);
     world.desired = [{ ...web, rollout: { ...web.rollout, drainTimeout: '1m' } }];
-    expect(steps(world)).toEqual([]);
+    expect(world.steps()).toEqual([]);
   });
 
   it('has a replica that has left its project network joined again (L31)', () => {
-    const world = settled();
+    const world = settledWorld(web);
     const [first] = [...world.containers.values()];
     world.containers.set('launchpad_blog_web_0', {
       ...(first as never as object),
       networks: ['other'],
     } as never);
-    expect(steps(world)).toEqual(['joinNetwork blog/web#0']);
+    expect(world.steps()).toEqual(['joinNetwork blog/web#0']);
   });
 });
 
@@ -66,10 +51,10 @@ describe('a new service', () => {
   it('gets its replicas at the lowest free indices, and each serves only once it has passed its probes (L98)', () => {
     const world = new World();
     world.desired = [web];
-    expect(steps(world)).toEqual(['createReplica blog/web#0', 'createReplica blog/web#1']);
+    expect(world.steps()).toEqual(['createReplica blog/web#0', 'createReplica blog/web#1']);
     world.advance();
     expect(world.serving('blog/web')).toEqual([]);
-    expect(steps(world)).toEqual(['probeReplica blog/web#0', 'probeReplica blog/web#1']);
+    expect(world.steps()).toEqual(['probeReplica blog/web#0', 'probeReplica blog/web#1']);
     world.settle();
     expect(world.serving('blog/web')).toEqual(['launchpad_blog_web_0', 'launchpad_blog_web_1']);
     expect(world.log.filter((step) => step.startsWith('probeReplica'))).toHaveLength(4);
@@ -92,7 +77,7 @@ describe('a new service', () => {
     const since = world.now.toISOString();
     const record = { phase: 'starting' as const, since, deadline: since, release: 'x', attempt: 1 };
     world.services = { 'blog/web': { replicas: { launchpad_blog_web_0: record }, failures: {} } };
-    expect(steps(world)).toEqual(['forgetReplica blog/web', 'createReplica blog/web#0']);
+    expect(world.steps()).toEqual(['forgetReplica blog/web', 'createReplica blog/web#0']);
   });
 
   it('that crashed between making and starting is started (L32)', () => {
@@ -101,7 +86,7 @@ describe('a new service', () => {
     world.advance();
     const name = 'launchpad_blog_web_0';
     world.containers.set(name, { ...world.containers.get(name), state: 'created' } as never);
-    expect(steps(world)).toEqual(['startReplica blog/web#0']);
+    expect(world.steps()).toEqual(['startReplica blog/web#0']);
   });
 });
 
@@ -114,16 +99,16 @@ describe('a rollout', () => {
     ['restartAt (L23)', { restartAt: '2026-06-04T03:00:00.000Z' }],
     ['all of them at once (L23)', { image: 'b:2', cpu: 1, memory: 1, env: { A: '1' } }],
   ])('is one for a drift of %s', (_, drift) => {
-    const world = settled();
+    const world = settledWorld(web);
     world.desired = [{ ...web, ...drift }];
     world.settle();
     expect(world.log.filter((step) => step.startsWith('createReplica'))).toHaveLength(2);
     expect(world.log.filter((step) => step.startsWith('removeReplica'))).toHaveLength(2);
-    expect(steps(world)).toEqual([]);
+    expect(world.steps()).toEqual([]);
   });
 
   it('goes one replica at a time: surge, prove, out of the routing, drain, stop, remove (L98-L102)', () => {
-    const world = settled();
+    const world = settledWorld(web);
     world.desired = [next];
     world.settle();
     const told = world.log.filter((step) => !step.startsWith('probeReplica'));
@@ -144,7 +129,7 @@ describe('a rollout', () => {
   });
 
   it('never leaves fewer serving than desired, and never runs more than the surge allows (L98)', () => {
-    const world = settled();
+    const world = settledWorld(web);
     world.desired = [next];
     world.settle(() => {
       expect(world.serving('blog/web').length).toBeGreaterThanOrEqual(2);
@@ -154,13 +139,13 @@ describe('a rollout', () => {
 
   it('surges by maxSurge replicas at once (L98)', () => {
     const service = { ...web, replicas: 4, rollout: { ...web.rollout, maxSurge: 2 } };
-    const world = settled(service);
+    const world = settledWorld(service);
     world.desired = [{ ...service, image: 'b:2' }];
-    expect(steps(world)).toEqual(['createReplica blog/web#4', 'createReplica blog/web#5']);
+    expect(world.steps()).toEqual(['createReplica blog/web#4', 'createReplica blog/web#5']);
   });
 
   it('does not drain before every edge has been told (L99-L101)', () => {
-    const world = settled();
+    const world = settledWorld(web);
     world.desired = [next];
     world.routingPublished = false;
     for (let looks = 0; looks < 12; looks += 1) world.advance();
@@ -188,7 +173,7 @@ describe('a rollout', () => {
   });
 
   it('does not wait for the health of what it drains (R13)', () => {
-    const world = settled();
+    const world = settledWorld(web);
     world.desired = [next];
     while (!world.log.includes('waitForDrain blog/web#0')) world.advance();
     const [, plan] = [world.now, world.plan()];
@@ -198,7 +183,7 @@ describe('a rollout', () => {
   });
 
   it('goes past an old replica that keeps restarting: a fix must land (R6)', () => {
-    const world = settled(aWebService());
+    const world = settledWorld(aWebService());
     const name = 'launchpad_blog_web_0';
     world.containers.set(name, { ...world.containers.get(name), state: 'restarting' } as never);
     world.desired = [aWebService({ image: 'b:2' })];
@@ -208,7 +193,7 @@ describe('a rollout', () => {
   });
 
   it('starts again what was changed back while it was on its way out (R10)', () => {
-    const world = settled(aWebService());
+    const world = settledWorld(aWebService());
     world.desired = [aWebService({ image: 'b:2' })];
     while (!world.log.includes('stopReplica blog/web#0')) world.advance();
     world.desired = [aWebService()];
@@ -230,27 +215,27 @@ describe('a rollout', () => {
   });
 
   it('restarts its wait rather than end it at once when the clock is set back', () => {
-    const world = settled(aWebService());
+    const world = settledWorld(aWebService());
     world.desired = [aWebService({ image: 'b:2' })];
     while (!world.log.includes('waitForDrain blog/web#0')) world.advance();
     world.now = new Date(world.now.getTime() - 3_600_000);
-    expect(steps(world)).toEqual(['waitForDrain blog/web#0']);
+    expect(world.steps()).toEqual(['waitForDrain blog/web#0']);
     world.settle();
     expect(world.running('blog/web').map(({ image }) => image)).toEqual(['b:2']);
   });
 
   it('asks again for a stop that a crash may have lost, and removes by force what does not stop (R59)', () => {
-    const world = settled(aWebService());
+    const world = settledWorld(aWebService());
     world.desired = [aWebService({ image: 'b:2' })];
     while (!world.log.includes('stopReplica blog/web#0')) world.advance();
     const name = 'launchpad_blog_web_0';
     world.containers.set(name, { ...world.containers.get(name), state: 'running' } as never);
     world.crash();
-    expect(steps(world)).toEqual(['stopReplica blog/web#0']);
+    expect(world.steps()).toEqual(['stopReplica blog/web#0']);
     world.advance();
     world.containers.set(name, { ...world.containers.get(name), state: 'running' } as never);
-    expect(steps(world)).toEqual([]);
+    expect(world.steps()).toEqual([]);
     world.now = new Date(world.now.getTime() + 3_600_000);
-    expect(steps(world)).toEqual(['removeReplica blog/web#0']);
+    expect(world.steps()).toEqual(['removeReplica blog/web#0']);
   });
 });
