@@ -43,12 +43,10 @@ export async function gatherFacts(session: Session): Promise<Facts> {
   const containers = await session.engine.listContainers({ labels: [managedFilter] });
   const sorted = sortContainers(containers, {
     nodeId: session.nodeId,
-    adopted: session.ownership.found ? session.ownership.value.containers : undefined,
+    adopted: hasAdopted(session) ? session.ownership.value.containers : undefined,
     desired,
   });
-  if (sorted.adopting.length > 0 || (!session.ownership.found && desired.kind === 'document')) {
-    await adopt(session, sorted.adopting);
-  }
+  if (!hasAdopted(session) && desired.kind === 'document') await adopt(session, sorted.adopting);
   return {
     now: ctx.clock.now(),
     node: nodeFacts(session),
@@ -80,11 +78,16 @@ function keepRecorded(now: RolloutRecord, before: RolloutRecord, busy: ReadonlyS
   return { services };
 }
 
-async function adopt(session: Session, ids: readonly string[]): Promise<void> {
-  const known = session.ownership.value.containers;
-  const containers = [...new Set([...known, ...ids])];
+/** The one adoption has been: by an earlier run, or by an earlier look of this one. */
+function hasAdopted(session: Session): boolean {
+  return session.ownership.value.adoptedAt !== '';
+}
+
+async function adopt(session: Session, containers: readonly string[]): Promise<void> {
   const adoptedAt = session.ctx.clock.now().toISOString();
-  if (ids.length > 0) session.ctx.log.info(`adopting ${ids.length} containers of launch-pad's agent`);
+  if (containers.length > 0) {
+    session.ctx.log.info(`adopting ${containers.length} containers of launch-pad's agent`);
+  }
   await session.ownership.update(() => ({ adoptedAt, containers }));
 }
 

@@ -8,7 +8,7 @@ import type { ImagesDocument } from '../state/images-used.ts';
 import type { Store } from '../store/store.ts';
 import type { OwnershipDocument, PortsDocument, ShardsDocument } from './documents.ts';
 import type { DesiredFacts, ProbeState, RolloutRecord } from './facts.ts';
-import type { Ledger, LoadedLedger } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
 
 /** Promises that nobody waits for one by one. */
 export type Background = {
@@ -49,7 +49,7 @@ export type Session = {
   ports: Ledger<PortsDocument>;
   shards: Ledger<ShardsDocument>;
   images: Ledger<ImagesDocument>;
-  ownership: LoadedLedger<OwnershipDocument>;
+  ownership: Ledger<OwnershipDocument>;
   desired: DesiredFacts;
   probes: Map<string, ProbeState>;
   stopsAsked: Set<string>;
