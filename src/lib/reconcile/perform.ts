@@ -3,6 +3,7 @@
 import { BusyError, describeError, ReeveError } from '../errors.ts';
 import { serviceLock } from '../lock/names.ts';
 import { withLock } from '../lock/with-locks.ts';
+import { foldLines } from '../report/table.ts';
 import { applyStep } from './apply.ts';
 import type { ServicePlan } from './plan-service.ts';
 import type { ActionReport, Session } from './session.ts';
@@ -76,5 +77,5 @@ function report(session: Session, step: Step, error: string | undefined): void {
   session.events.push({ at, run: ctx.runId, concern: 'reconcile', ...action, outcome });
   const subject = step.index === undefined ? step.key : `${step.key}#${step.index}`;
   if (error === undefined) ctx.log.info(`${action.action} ${subject}: ${step.reason}`);
-  else ctx.log.error(`${action.action} ${subject} failed: ${error.split('\n', 1)[0]}`);
+  else ctx.log.error(`${action.action} ${subject} failed: ${foldLines(error)}`);
 }
