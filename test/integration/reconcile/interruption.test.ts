@@ -1,0 +1,138 @@
+// A rollout that is killed or stopped at every step: what serves goes on serving, and the next run goes on from there.
+import { describe, expect, it } from 'vitest';
+import { startTraffic } from '../../support/edge-client.ts';
+import { engineSocket } from '../../support/engine.ts';
+import { type EngineProxy, startEngineProxy } from '../../support/engine-proxy.ts';
+import { makeNode, type RunningReeve, type TestNode } from '../../support/node.ts';
+import { aWebDeploy } from '../../support/services.ts';
+
+const versions = ['reeve-demo/web:v1', 'reeve-demo/web:v2'] as const;
+/** More than any rollout of two replicas takes. */
+const maxRounds = 40;
+
+type Round = { n: number; node: TestNode; run: RunningReeve };
+
+/** Rolls from one version to the other again and again, each time with a fault at the next place, until none is hit. */
+async function rollWithFaults(node: TestNode, fault: (round: Round) => Promise<boolean>): Promise<number> {
+  await node.deploy([aWebDeploy({ image: versions[0] })]);
+  expect((await node.reeve('reconcile')).status).toBe(0);
+  const running = startTraffic({ readShard: () => node.shard(), perSecond: 40, pollMs: 0 });
+  let n = 0;
+  try {
+    for (let hit = true; hit; ) {
+      n += 1;
+      if (n > maxRounds) throw new Error(`still being hit after ${maxRounds} rounds`);
+      const image = versions[n % 2];
+      await node.deploy([aWebDeploy({ image })]);
+      hit = await fault({ n, node, run: node.start(['reconcile']) });
+      const next = await node.reeve('reconcile', '--json');
+      expect([n, next.status, next.json().troubles]).toEqual([n, 0, []]);
+      expect(node.containers().map((container) => `${container.image} ${container.state}`)).toEqual([
+        `${image} running`,
+        `${image} running`,
+      ]);
+      expect(
+        node
+          .shard()
+          .backends.map(({ hostPort }) => hostPort)
+          .sort(),
+      ).toEqual(
+        Object.values(node.state('ports.json') as { ports: Record<string, number> }).flatMap((ports) =>
+          typeof ports === 'object' ? Object.values(ports).sort() : [],
+        ),
+      );
+      expect(node.state('rollouts.json')).toEqual({ version: 1, services: {} });
+    }
+  } finally {
+    const traffic = await running.stop();
+    expect(traffic.failures).toEqual([]);
+    expect(traffic.fewestBackends).toBe(2);
+  }
+  return n - 1;
+}
+
+/** Calls back at the nth line that tells a step. */
+function atStepLine(run: RunningReeve, n: number, act: () => void): void {
+  let seen = 0;
+  let rest = '';
+  run.child.stderr.on('data', (chunk: Buffer) => {
+    const lines = `${rest}${chunk}`.split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      if (!/^(create|start|serve|abort|drain|wait|stop|remove|resume|forget) /.test(line)) continue;
+      seen += 1;
+      if (seen === n) act();
+    }
+  });
+}
+
+describe('a rollout killed by SIGKILL', () => {
+  it('after any of its steps goes on with the next run, and two replicas serve throughout (L32)', async () => {
+    const node = makeNode();
+    const hits = await rollWithFaults(node, async ({ n, run }) => {
+      atStepLine(run, n, () => run.child.kill('SIGKILL'));
+      return (await run.end).signal === 'SIGKILL';
+    });
+    console.log(`killed after ${hits} steps`);
+    expect(hits).toBeGreaterThanOrEqual(10);
+  });
+
+  it.each([
+    ['before the engine gets it', 'beforeRequest'],
+    ['when the engine has done it', 'beforeAnswer'],
+  ] as const)(
+    'at any change asked of the engine, %s, goes on with the next run (L32)',
+    async (_name, moment) => {
+      const proxy = await startEngineProxy(engineSocket());
+      const hits = await rollWithFaults(makeNode({ socket: proxy.socket }), async ({ n, run }) =>
+        killAtChange(proxy, moment, n, run),
+      );
+      console.log(`killed at ${hits} changes`);
+      expect(hits).toBeGreaterThanOrEqual(8);
+    },
+  );
+});
+
+/** The nth change does not come through, or its answer does not. */
+async function killAtChange(
+  proxy: EngineProxy,
+  moment: 'beforeRequest' | 'beforeAnswer',
+  n: number,
+  run: RunningReeve,
+): Promise<boolean> {
+  let seen = 0;
+  proxy[moment] = async (line) => {
+    if (line.startsWith('GET ')) return;
+    seen += 1;
+    if (seen !== n) return;
+    run.child.kill('SIGKILL');
+    await run.ended;
+    throw new Error('the process that asked is dead');
+  };
+  const end = await run.end;
+  proxy[moment] = () => {};
+  return end.signal === 'SIGKILL';
+}
+
+describe('a rollout stopped by SIGTERM', () => {
+  it('at any step settles it, exits 143, and the next run goes on (R59)', async () => {
+    const node = makeNode();
+    const statuses: (number | null)[] = [];
+    const hits = await rollWithFaults(node, async ({ n, run }) => {
+      let stoppedAt: number | undefined;
+      atStepLine(run, n, () => {
+        stoppedAt = performance.now();
+        run.child.kill('SIGTERM');
+      });
+      const { status, stderr } = await run.end;
+      if (stoppedAt === undefined) return false;
+      statuses.push(status);
+      expect([status, stderr.includes('reeve:')]).toEqual([143, false]);
+      // Well within the time that systemd gives it.
+      expect(performance.now() - stoppedAt).toBeLessThan(10_000);
+      return true;
+    });
+    console.log(`stopped at ${hits} steps`);
+    expect(statuses).toEqual(Array(hits).fill(143));
+  });
+});
