@@ -1,6 +1,6 @@
 // The compiled form of a configuration in the cache directory, so that a timer's run parses neither YAML nor schemas.
-// It may hold tokens, hence the mode; it is only a cache, hence nothing here is ever an error.
-import { createHash, randomBytes } from 'node:crypto';
+// It holds the sources' text to compare them with, which costs less than loading node:crypto for a digest. So it may
+// hold tokens, hence the mode; it is only a cache, hence nothing here is ever an error.
 import { constants } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,36 +10,35 @@ import type { Paths } from './paths.ts';
 import { readSource, type Source } from './sources.ts';
 
 /** Changed with the meaning of what is kept. */
-const formatVersion = 1;
+const formatVersion = 2;
 
-/** Units and people differ in their environment, so a few forms are in use at once; the rest is of older files. */
+/** Units and people differ in their environment, so a few forms are in use at once; the rest is of older builds. */
 const maxKept = 8;
 
-type Header = { key: string; sum: string; sources: readonly { path: string; digest: string }[] };
+type Header = { key: string; sum: string; sources: readonly Source[] };
 
-/** Names the form made by this build from this main file and this environment. */
-export function compiledKey(
-  main: Source | undefined,
-  around: { paths: Paths; overrides: Overrides; version: string },
-): string {
+/** Names the form made by this build in this environment. */
+export function compiledKey(around: { paths: Paths; overrides: Overrides; version: string }): string {
   const { paths, overrides, version } = around;
-  const made = [formatVersion, version, main?.digest ?? null, paths, Object.entries(overrides).toSorted()];
-  return createHash('sha256').update(JSON.stringify(made)).digest('hex');
+  return JSON.stringify([formatVersion, version, paths, Object.entries(overrides).toSorted()]);
 }
 
-/** What there is of ours with this key, if it is whole and none of the seed systems' files it names has changed since. */
+/** What there is of ours with this key, if it is whole and was made from the sources as they are now. */
 export async function readCompiled(
   cacheDir: string,
   key: string,
+  main: Source | undefined,
 ): Promise<{ config: Config; files: readonly string[] } | undefined> {
   try {
     const text = await readOwnFile(fileOf(cacheDir, key));
     const end = text.indexOf('\n');
     const header = JSON.parse(text.slice(0, end)) as Header;
     const body = text.slice(end + 1);
-    if (header.key !== key || header.sum !== digest(body)) return undefined;
-    for (const { path, digest: known } of header.sources) {
-      if ((await readSource(path))?.digest !== known) return undefined;
+    if (header.key !== key || header.sum !== checksum(body)) return undefined;
+    if (main !== undefined && header.sources[0]?.path !== main.path) return undefined;
+    for (const source of header.sources) {
+      const now = source.path === main?.path ? main : await readSource(source.path);
+      if (now?.text !== source.text || now.mode !== source.mode) return undefined;
     }
     return { config: JSON.parse(body) as Config, files: header.sources.map(({ path }) => path) };
   } catch {
@@ -53,10 +52,9 @@ export async function writeCompiled(
   key: string,
   made: { config: Config; sources: readonly Source[] },
 ): Promise<boolean> {
-  const temporary = join(cacheDir, `.config-${process.pid}-${randomBytes(6).toString('hex')}.tmp`);
+  const temporary = join(cacheDir, `.config-${process.pid}-${Date.now().toString(36)}.tmp`);
   const body = JSON.stringify(made.config);
-  const sources = made.sources.map(({ path, digest: known }) => ({ path, digest: known }));
-  const header: Header = { key, sum: digest(body), sources };
+  const header: Header = { key, sum: checksum(body), sources: made.sources };
   try {
     await mkdir(cacheDir, { recursive: true });
     const file = await open(temporary, 'wx', 0o600);
@@ -75,11 +73,16 @@ export async function writeCompiled(
 }
 
 function fileOf(cacheDir: string, key: string): string {
-  return join(cacheDir, `config-${key.slice(0, 32)}.json`);
+  return join(cacheDir, `config-${checksum(key)}.json`);
 }
 
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+/** FNV-1a, 32 bits: tells a damaged form, and keys apart well enough, as the key itself is compared as well. */
+export function checksum(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  }
+  return (hash >>> 0).toString(16).padStart(8, '0');
 }
 
 /** Somebody else's file could say anything: only one that is ours, and that only we can write or read, is believed. */
@@ -96,7 +99,7 @@ async function readOwnFile(path: string): Promise<string> {
 }
 
 async function removeOld(cacheDir: string): Promise<void> {
-  const names = (await readdir(cacheDir)).filter((name) => /^config-[0-9a-f]{32}\.json$/.test(name));
+  const names = (await readdir(cacheDir)).filter((name) => /^config-[0-9a-f]{8}\.json$/.test(name));
   if (names.length <= maxKept) return;
   const aged = await Promise.all(
     names.map(async (name) => ({ name, mtimeMs: (await stat(join(cacheDir, name))).mtimeMs })),

@@ -30,18 +30,16 @@ export async function loadConfigAndFiles(
   { log = silentLog, version = ownVersion }: LoadOptions = {},
 ): Promise<{ config: Config; files: readonly string[] }> {
   const main = await readMainSource(paths, overrides);
-  const key = compiledKey(main, { paths, overrides, version: `${version} ${buildId}` });
-  const known = await readCompiled(paths.cacheDir, key);
-  const mainFile = main === undefined ? [] : [main.path];
-  if (known !== undefined) return { config: known.config, files: [...mainFile, ...known.files] };
+  const key = compiledKey({ paths, overrides, version: `${version} ${buildId}` });
+  const known = await readCompiled(paths.cacheDir, key, main);
+  if (known !== undefined) return known;
   const { compileConfig } = await import('./compile.ts');
   const compiled = await compileConfig(main, { paths, overrides });
   if (compiled.problems.length > 0) {
     const { describeProblem } = await import('./problems.ts');
     throw new ConfigError(compiled.problems.map(describeProblem).join('\n'));
   }
-  const sources = main === undefined ? compiled.sources : compiled.sources.slice(1);
-  const isKept = await writeCompiled(paths.cacheDir, key, { config: compiled.config, sources });
+  const isKept = await writeCompiled(paths.cacheDir, key, compiled);
   if (!isKept) log.debug('cannot keep the compiled configuration', { directory: paths.cacheDir });
   return { config: compiled.config, files: compiled.sources.map(({ path }) => path) };
 }

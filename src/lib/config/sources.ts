@@ -1,9 +1,8 @@
-// Reading the files a configuration consists of. A source's digest covers its bytes and its mode, as both are judged.
-import { createHash } from 'node:crypto';
+// Reading the files a configuration consists of: text and mode, as both are judged.
 import { open } from 'node:fs/promises';
 import { ConfigError, systemErrorCode } from '../errors.ts';
 
-export type Source = { path: string; text: string; mode: number; digest: string };
+export type Source = { path: string; text: string; mode: number };
 
 /** Far above any configuration, far below what would hurt. */
 const maxSourceBytes = 1024 * 1024;
@@ -29,12 +28,8 @@ export async function readSource(path: string): Promise<Source | undefined> {
 }
 
 export function describeSource(path: string, bytes: Uint8Array, mode: number): Source {
-  const digest = createHash('sha256')
-    .update(`${mode.toString(8)}\n`)
-    .update(bytes)
-    .digest('hex');
   try {
-    return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes), mode, digest };
+    return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes), mode };
   } catch (error) {
     throw new ConfigError(`cannot read ${path}: it is not UTF-8 text`, { cause: error });
   }

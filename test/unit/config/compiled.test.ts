@@ -3,6 +3,7 @@ import { chmod, chown, mkdir, readdir, readFile, stat, symlink, unlink, writeFil
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { checksum } from '../../../src/lib/config/compiled.ts';
 import { loadConfig } from '../../../src/lib/config/load.ts';
 import { type ConfigHome, createConfigHome } from '../../support/config-home.ts';
 
@@ -37,11 +38,9 @@ async function onlyFile(home: ConfigHome): Promise<string> {
 async function plant(home: ConfigHome): Promise<string> {
   await home.load();
   const file = await onlyFile(home);
-  const { createHash } = await import('node:crypto');
   const [header, body] = (await readFile(file, 'utf8')).split('\n') as [string, string];
   const planted = body.replace('"web-1"', '"planted"');
-  const sum = createHash('sha256').update(planted).digest('hex');
-  await writeFile(file, `${JSON.stringify({ ...JSON.parse(header), sum })}\n${planted}`);
+  await writeFile(file, `${JSON.stringify({ ...JSON.parse(header), sum: checksum(planted) })}\n${planted}`);
   return file;
 }
 
@@ -128,6 +127,18 @@ describe('the compiled form', () => {
     expect((await home.load()).warnings).toHaveLength(2);
     await unlink(join(home.root, 'agenda-node.yaml'));
     await expect(home.load()).rejects.toMatchObject({ exitCode: 78 });
+  });
+
+  it("is made anew when reeve.yaml comes to a machine that only had a seed system's file", async () => {
+    const home = await createConfigHome();
+    const overrides = {
+      AGENDA_NODE_CONFIG: await home.write('agenda-node.yaml', 'machine_id: 1\ntoken: t\n'),
+    };
+    expect((await home.load(overrides)).cluster).toBeUndefined();
+    await home.write('reeve.yaml', 'cluster: { nodeId: web-1 }\n');
+    expect((await home.load(overrides)).cluster?.nodeId).toBe('web-1');
+    await unlink(join(home.root, 'reeve.yaml'));
+    expect((await home.load(overrides)).cluster).toBeUndefined();
   });
 
   it('depends on the environment and on the version of reeve', async () => {
