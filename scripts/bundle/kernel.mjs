@@ -40,7 +40,7 @@ export function shareKernel({ modules, entries }) {
         contents: modules.map((path) => `import ${JSON.stringify(path)};`).join('\n'),
         resolveDir: '/',
       }));
-      build.onLoad({ filter: /\.ts$/ }, ({ path }) =>
+      build.onLoad({ filter: /\.[jt]s$/ }, ({ path }) =>
         entries.includes(path)
           ? { contents: `import 'reeve:kernel';${readFileSync(path, 'utf8')}`, loader: 'ts' }
           : undefined,

@@ -4,7 +4,17 @@
 import { isBuiltin } from 'node:module';
 
 /** Loaded at the first call of one of their functions. */
-const lateModules = new Set(['child_process', 'crypto', 'dns', 'http', 'https', 'net', 'tls', 'zlib']);
+const lateModules = new Set([
+  'child_process',
+  'crypto',
+  'dns',
+  'fs/promises',
+  'http',
+  'https',
+  'net',
+  'tls',
+  'zlib',
+]);
 
 /** An esbuild plugin. */
 export const lazyBuiltins = {

@@ -4,5 +4,5 @@ import type { Outcome } from '../lib/outcome.ts';
 import type { CommandInput } from './command.ts';
 
 export function run({ base }: CommandInput): Promise<Outcome> {
-  return checkConfig(base.paths, base.overrides);
+  return Promise.resolve(checkConfig(base.paths, base.overrides));
 }

@@ -8,8 +8,8 @@ import { readMainSource } from './load.ts';
 import type { Paths } from './paths.ts';
 import { describeProblem } from './problems.ts';
 
-export async function checkConfig(paths: Paths, overrides: Overrides): Promise<Outcome> {
-  const compiled = await compileConfig(await readMainSource(paths, overrides), { paths, overrides });
+export function checkConfig(paths: Paths, overrides: Overrides): Outcome {
+  const compiled = compileConfig(readMainSource(paths, overrides), { paths, overrides });
   const { config, problems } = compiled;
   const warnings = config.warnings.map((warning) => `warning: ${warning}`);
   if (problems.length > 0) {

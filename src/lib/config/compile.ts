@@ -39,13 +39,13 @@ type Work = {
 };
 
 /** `main` is reeve.yaml, undefined where only the environment names configuration files. */
-export async function compileConfig(
+export function compileConfig(
   main: Source | undefined,
   around: { paths: Paths; overrides: Overrides },
-): Promise<CompiledConfig> {
+): CompiledConfig {
   const findings: Findings = { problems: [], warnings: [] };
   const work = openWork(main, around, findings);
-  const config = await readSections(work);
+  const config = readSections(work);
   return {
     config,
     problems: sortProblems(findings.problems),
@@ -103,21 +103,21 @@ function nameSeedFiles(sections: Work['sections'], overrides: Overrides, finding
   }
 }
 
-async function readSections(work: Work): Promise<Config> {
+function readSections(work: Work): Config {
   const { findings } = work;
   const config: Config = { file: work.document.file, hooks: {}, warnings: findings.warnings };
-  const cluster = await openSection(work, 'cluster');
+  const cluster = openSection(work, 'cluster');
   if (cluster) config.cluster = readCluster(cluster, work);
-  const jobs = await openSection(work, 'jobs');
+  const jobs = openSection(work, 'jobs');
   if (jobs) config.jobs = readJobs(jobs);
-  const commands = await openSection(work, 'commands');
+  const commands = openSection(work, 'commands');
   if (commands) {
     config.commands = readCommands(commands);
     warnOfReaders(work, 'commands');
   }
-  const actions = await openSection(work, 'actions');
+  const actions = openSection(work, 'actions');
   if (actions) config.actions = readActions(actions, work);
-  const hooks = await openSection(work, 'hooks');
+  const hooks = openSection(work, 'hooks');
   if (hooks) config.hooks = readHooks(hooks);
   if (Object.keys(work.sections).length === 0 && findings.problems.length === 0) {
     findings.warnings.push(`${work.document.file} has no section: there is nothing to do on this machine`);
@@ -126,25 +126,25 @@ async function readSections(work: Work): Promise<Config> {
 }
 
 /** The section's layers merged; undefined where it is missing or its shape is wrong. */
-async function openSection(work: Work, name: SeedSection | 'hooks') {
+function openSection(work: Work, name: SeedSection | 'hooks') {
   const inline = work.sections[name];
   if (inline === undefined || work.broken.has(name)) return undefined;
   const { file, ...value } = inline;
   const layers: Layer[] = [{ document: work.document, base: [name], value }];
   if (typeof file === 'string' && name !== 'hooks') {
-    const layer = await openSeedFile(work, name, file);
+    const layer = openSeedFile(work, name, file);
     if (layer === undefined) return undefined;
     layers.push(layer);
   }
   return mergeSection<Record<string, never>>(name, layers, work.findings);
 }
 
-async function openSeedFile(work: Work, name: SeedSection, file: string): Promise<Layer | undefined> {
+function openSeedFile(work: Work, name: SeedSection, file: string): Layer | undefined {
   const path = resolve(dirname(work.document.file), file);
   const named = work.document.placeOf([name, 'file'], 'value');
   const place = named === undefined ? {} : { file: work.document.file, ...named };
   try {
-    const source = await readSource(path);
+    const source = readSource(path);
     if (source === undefined) {
       work.findings.problems.push({ ...place, message: `cannot read ${path}: there is no such file` });
       return undefined;

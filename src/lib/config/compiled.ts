@@ -1,7 +1,7 @@
 // The compiled form of a configuration in the cache directory, so that a timer's run parses neither YAML nor schemas.
 // It holds the sources' text to compare them with, which costs less than loading node:crypto for a digest. So it may
 // hold tokens, hence the mode; it is only a cache, hence nothing here is ever an error.
-import { constants } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
@@ -24,20 +24,20 @@ export function compiledKey(around: { paths: Paths; overrides: Overrides; versio
 }
 
 /** What there is of ours with this key, if it is whole and was made from the sources as they are now. */
-export async function readCompiled(
+export function readCompiled(
   cacheDir: string,
   key: string,
   main: Source | undefined,
-): Promise<{ config: Config; files: readonly string[] } | undefined> {
+): { config: Config; files: readonly string[] } | undefined {
   try {
-    const text = await readOwnFile(fileOf(cacheDir, key));
+    const text = readOwnFile(fileOf(cacheDir, key));
     const end = text.indexOf('\n');
     const header = JSON.parse(text.slice(0, end)) as Header;
     const body = text.slice(end + 1);
     if (header.key !== key || header.sum !== checksum(body)) return undefined;
     if (main !== undefined && header.sources[0]?.path !== main.path) return undefined;
     for (const source of header.sources) {
-      const now = source.path === main?.path ? main : await readSource(source.path);
+      const now = source.path === main?.path ? main : readSource(source.path);
       if (now?.text !== source.text || now.mode !== source.mode) return undefined;
     }
     return { config: JSON.parse(body) as Config, files: header.sources.map(({ path }) => path) };
@@ -86,15 +86,15 @@ export function checksum(text: string): string {
 }
 
 /** Somebody else's file could say anything: only one that is ours, and that only we can write or read, is believed. */
-async function readOwnFile(path: string): Promise<string> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+function readOwnFile(path: string): string {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
-    const about = await file.stat();
+    const about = fstatSync(fd);
     const isOurs = about.uid === process.geteuid?.() && (about.mode & 0o077) === 0;
     if (!about.isFile() || !isOurs) throw new Error(`${path} is not ours`);
-    return await file.readFile('utf8');
+    return readFileSync(fd, 'utf8');
   } finally {
-    await file.close();
+    closeSync(fd);
   }
 }
 

@@ -29,12 +29,12 @@ export async function loadConfigAndFiles(
   overrides: Overrides,
   { log = silentLog, version = ownVersion }: LoadOptions = {},
 ): Promise<{ config: Config; files: readonly string[] }> {
-  const main = await readMainSource(paths, overrides);
+  const main = readMainSource(paths, overrides);
   const key = compiledKey({ paths, overrides, version: `${version} ${buildId}` });
-  const known = await readCompiled(paths.cacheDir, key, main);
+  const known = readCompiled(paths.cacheDir, key, main);
   if (known !== undefined) return known;
   const { compileConfig } = await import('./compile.ts');
-  const compiled = await compileConfig(main, { paths, overrides });
+  const compiled = compileConfig(main, { paths, overrides });
   if (compiled.problems.length > 0) {
     const { describeProblem } = await import('./problems.ts');
     throw new ConfigError(compiled.problems.map(describeProblem).join('\n'));
@@ -45,8 +45,8 @@ export async function loadConfigAndFiles(
 }
 
 /** Undefined where there is no reeve.yaml but the environment names a seed system's file. Throws ConfigError. */
-export async function readMainSource(paths: Paths, overrides: Overrides): Promise<Source | undefined> {
-  const main = await readSource(paths.configFile);
+export function readMainSource(paths: Paths, overrides: Overrides): Source | undefined {
+  const main = readSource(paths.configFile);
   const hasOther =
     overrides.LAUNCHPAD_AGENT_CONFIG !== undefined || overrides.AGENDA_NODE_CONFIG !== undefined;
   if (main === undefined && !hasOther) {

@@ -1,6 +1,5 @@
 // What `config show` answers: the loaded configuration in the words of reeve.yaml, as would be written to get it
 // without any default, seed file or variable. Secrets are hidden.
-import { stringify } from 'yaml';
 import type { Outcome } from '../outcome.ts';
 import type {
   ActionsConfig,
@@ -13,6 +12,7 @@ import type {
 import type { Overrides } from './environment.ts';
 import { loadConfigAndFiles } from './load.ts';
 import type { Paths } from './paths.ts';
+import { renderYaml } from './yaml-text.ts';
 
 const hidden = '***';
 
@@ -27,7 +27,7 @@ export async function showConfig(paths: Paths, overrides: Overrides): Promise<Ou
   const text = [
     ...files.map((file) => `# from ${file}`),
     ...Object.entries(variables).map(([name, value]) => `# overridden by ${name}=${value}`),
-    ...stringify(shown).trimEnd().split('\n'),
+    ...renderYaml(shown),
   ];
   return {
     outcome: 'done',

@@ -1,6 +1,8 @@
 // The text of a new node's configuration: every key of the section `cluster` with its value or, commented out, its
 // default, and the other sections to be filled in. Pure.
+
 import type { Role } from '../config/config.ts';
+import { renderScalar } from '../config/yaml-text.ts';
 
 export type ConfigAnswers = {
   nodeId: string;
@@ -27,26 +29,26 @@ function renderCluster(answers: ConfigAnswers): string[] {
     '',
     '# What this node runs, as deployed with `reeve deploy`.',
     'cluster:',
-    ...setting(`nodeId: ${quote(answers.nodeId)}`),
-    ...setting(`clusterId: ${quote(answers.clusterId)}`),
+    ...setting(`nodeId: ${renderScalar(answers.nodeId)}`),
+    ...setting(`clusterId: ${renderScalar(answers.clusterId)}`),
     ...setting(
       `role: ${isBoth ? `[${answers.roles.join(', ')}]` : answers.roles[0]}`,
       'app | edge | [app, edge]',
     ),
     ...(isBoth
-      ? fallback(`edgeId: ${quote(`${answers.nodeId}-edge`)}`, 'the id of its edge in the store')
+      ? fallback(`edgeId: ${renderScalar(`${answers.nodeId}-edge`)}`, 'the id of its edge in the store')
       : []),
-    ...setting(`region: ${quote(answers.region)}`),
+    ...setting(`region: ${renderScalar(answers.region)}`),
     ...fallback('advertiseIp: 10.0.0.5', 'where other machines reach this one; found if left out'),
     ...fallback('publish: 0.0.0.0', 'or "advertise": bind published ports to advertiseIp only'),
-    ...setting(`store: ${quote(answers.store)}`, 'desired state and status; or s3://bucket[/prefix]'),
+    ...setting(`store: ${renderScalar(answers.store)}`, 'desired state and status; or s3://bucket[/prefix]'),
     ...(answers.endpoint === undefined
       ? []
-      : setting(`endpoint: ${quote(answers.endpoint)}`, 'of the S3-compatible service')),
-    ...setting(`secrets: ${quote(answers.secrets)}`, 'one file a secret, mode 0600; or ssm'),
+      : setting(`endpoint: ${renderScalar(answers.endpoint)}`, 'of the S3-compatible service')),
+    ...setting(`secrets: ${renderScalar(answers.secrets)}`, 'one file a secret, mode 0600; or ssm'),
     ...fallback('notify: none', 'or sns'),
-    ...setting(`logs: ${quote(answers.logs)}`, 'or cloudwatch'),
-    ...setting(`backups: ${quote(answers.backups)}`, 'for services whose backup names no bucket'),
+    ...setting(`logs: ${renderScalar(answers.logs)}`, 'or cloudwatch'),
+    ...setting(`backups: ${renderScalar(answers.backups)}`, 'for services whose backup names no bucket'),
     ...fallback('intervals: { tick: 60s, liveness: 30s, stats: 60s, edge: 60s }'),
     ...fallback('docker: { socket: /var/run/docker.sock, parallel: 4 }'),
     ...(isEdge ? renderEdgeSettings() : []),
@@ -71,7 +73,7 @@ function renderOtherSections({ nodeId }: ConfigAnswers): string[] {
     '',
     '# Redeploys that an operator has approved.',
     '#actions:',
-    `#  node: ${quote(nodeId)}`,
+    `#  node: ${renderScalar(nodeId)}`,
     `#  pull: deploy@control:/opt/homelab/actions/deploy/${nodeId}/`,
     `#  push: deploy@control:/opt/homelab/events/${nodeId}/`,
     '#  checkout: /opt/homelab/checkout',
@@ -93,10 +95,4 @@ function fallback(text: string, comment?: string): string[] {
 
 function withComment(text: string, comment: string | undefined): string {
   return comment === undefined ? text : `${text.padEnd(46)}  # ${comment}`;
-}
-
-/** Plain where YAML cannot read it as anything but this text. */
-function quote(text: string): string {
-  const isPlain = /^[A-Za-z/][A-Za-z0-9_./:@-]*$/.test(text) && !/^(true|false|null)$/i.test(text);
-  return isPlain && !text.endsWith(':') ? text : JSON.stringify(text);
 }

@@ -89,7 +89,7 @@ export function nodeIdOfHost(name: string): string {
 /** What was rendered goes through the same gate as what people write; only flags can be wrong in it. */
 async function compileText(base: BaseContext, text: string): Promise<ClusterConfig & { nodeId: string }> {
   const source = describeSource(base.paths.configFile, Buffer.from(text), 0o600);
-  const { config, problems } = await compileConfig(source, base);
+  const { config, problems } = compileConfig(source, base);
   const [problem] = problems;
   if (problem !== undefined) throw new UsageError(`cannot write a configuration: ${problem.message}`);
   for (const warning of config.warnings) base.log.warning(warning);
