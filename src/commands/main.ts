@@ -73,7 +73,7 @@ function createBase(parsed: ParsedCommand, signal: AbortSignal): BaseContext {
       ...(progress === undefined ? {} : { progress }),
     }),
     signal,
-    interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
+    interactive: process.stderr.isTTY === true && process.stdin.isTTY === true,
   };
 }
 

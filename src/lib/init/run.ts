@@ -27,7 +27,7 @@ export async function initNode(base: BaseContext, request: InitRequest): Promise
   const { paths } = base;
   await requireAbsent(paths.configFile);
   const text = renderConfig(answer(base, request));
-  const cluster = await compileText(base, text);
+  const cluster = compileText(base, text);
   const entries = await register(base, cluster);
   await writeNew(paths.configFile, text);
   const address = ({ key }: Entry): string => `${cluster.store.replace(/\/+$/, '')}/${key}`;
@@ -87,7 +87,7 @@ export function nodeIdOfHost(name: string): string {
 }
 
 /** What was rendered goes through the same gate as what people write; only flags can be wrong in it. */
-async function compileText(base: BaseContext, text: string): Promise<ClusterConfig & { nodeId: string }> {
+function compileText(base: BaseContext, text: string): ClusterConfig & { nodeId: string } {
   const source = describeSource(base.paths.configFile, Buffer.from(text), 0o600);
   const { config, problems } = compileConfig(source, base);
   const [problem] = problems;
