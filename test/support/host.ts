@@ -95,7 +95,7 @@ export function startHost(name: string): Host {
 function makeHost(name: string, dir: string, firstLeader: number): Host {
   let leader = firstLeader;
   const start: Host['start'] = (argv, env = {}) =>
-    startProcess('nsenter', ['-t', `${leader}`, '-a', '--wd=/', 'env', '-i', ...words(env), ...argv]);
+    startProcess('nsenter', ['-t', `${leader}`, '-a', '--wd', 'env', '-i', ...words(env), ...argv]);
 
   const run: Host['run'] = async (argv, { input, env } = {}) => {
     const program = start(argv, env);
