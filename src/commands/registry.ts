@@ -73,6 +73,12 @@ export const commands: readonly CommandSpec[] = [
     load: () => import('./reconcile.ts'),
   },
   {
+    path: 'heartbeat',
+    summary: 'report this node alive, if it is',
+    locks: true,
+    load: () => import('./heartbeat.ts'),
+  },
+  {
     path: 'status',
     summary: 'what runs here and what each concern did last',
     options: [{ flags: '--cluster', description: 'every node in the store' }],

@@ -14,7 +14,17 @@ export type LockState = { name: LockName; held: boolean; holder?: LockHolder };
  * file that seems free tried with a shared lock, for the two milliseconds that flock(1) takes.
  */
 export async function listLocks(locksDir: string): Promise<LockState[]> {
-  const names = listLockNames(locksDir);
+  return await readLocks(locksDir, listLockNames(locksDir));
+}
+
+/** One of them; free where its file is not there yet. */
+export async function isLockHeld(locksDir: string, name: LockName): Promise<boolean> {
+  if (!listLockNames(locksDir).includes(name)) return false;
+  const [state] = await readLocks(locksDir, [name]);
+  return state?.held === true;
+}
+
+async function readLocks(locksDir: string, names: readonly LockName[]): Promise<LockState[]> {
   const paths = names.map((name) => lockPath(locksDir, name));
   const scan = findHolders(paths);
   const states: LockState[] = [];

@@ -13,13 +13,16 @@ import { type NodeStatus, renderDocument } from '../cluster/wire.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import type { Paths } from '../config/paths.ts';
 import type { Context } from '../context.ts';
+import type { CpuTimes } from '../host/parse.ts';
+import type { Sampled } from '../host/sample.ts';
 import { withLock } from '../lock/with-locks.ts';
 import { defineDocument, readDocument, writeDocument } from '../state/document.ts';
 import { isRecord, requireText } from '../state/shape.ts';
 import type { Store } from '../store/store.ts';
+import { chooseHost, withHost } from './host.ts';
 
-/** What was published last: the body as sent, and its fingerprints with the instants of the writes. */
-export type Published = { body: NodeStatus; status: WriteRecord; reeve: WriteRecord | null };
+/** What was published last: the body as sent, its fingerprints with the instants of the writes, the counters of its sample. */
+export type Published = { body: NodeStatus; status: WriteRecord; reeve: WriteRecord | null; cpu?: CpuTimes };
 
 export type Publication = {
   status: NodeStatus;
@@ -28,7 +31,7 @@ export type Publication = {
   force: boolean;
 };
 
-type Publisher = { ctx: Context; cluster: ClusterConfig; store: Store; nodeId: string };
+export type Publisher = { ctx: Context; cluster: ClusterConfig; store: Store; nodeId: string };
 
 /** A PUT takes the lock for no longer than this, in milliseconds; the heartbeat waits that long for it. */
 const lockWaitMs = 12_000;
@@ -44,6 +47,7 @@ const publishedDocument = defineDocument<Published>({
       body: raw['body'] as unknown as NodeStatus,
       status: parseWriteRecord(raw['status']),
       reeve: isRecord(reeve) ? parseWriteRecord(reeve) : null,
+      ...parseCpuTimes(raw['cpu']),
     };
   },
 });
@@ -55,14 +59,44 @@ export async function publishStatus(publisher: Publisher, publication: Publicati
     logDecision(publisher, 'skip');
     return;
   }
-  const { ctx } = publisher;
-  const work = async (): Promise<void> => {
-    const previous = await readPublished(ctx);
-    const next = await putDocuments(publisher, publication, previous);
-    await writeDocument(publishedPath(ctx.paths), publishedDocument, next);
+  await underLock(publisher, async (previous) => await putDocuments(publisher, publication, previous));
+}
+
+/**
+ * Puts the body that was published last again, with only what tells of life in it renewed. `check` is asked under the lock,
+ * and throws where it must not be. False where nothing has been published yet.
+ */
+export async function repeatStatus(
+  publisher: Publisher,
+  { host, cpu }: Sampled,
+  check: () => Promise<void>,
+): Promise<boolean> {
+  const { ctx, cluster, store, nodeId } = publisher;
+  let repeated = false;
+  await underLock(publisher, async (previous) => {
+    if (previous === undefined) return undefined;
+    await check();
+    const now = ctx.clock.now().toISOString();
+    const services = previous.body.services.map((service) => ({ ...service, updatedAt: now }));
+    const body = withHost({ ...previous.body, lastSeen: now, services }, host);
+    await store.put(statusKey(cluster.clusterId, nodeId), renderDocument(body));
+    repeated = true;
+    return { ...previous, body, status: { ...previous.status, lastWriteAt: now }, cpu };
+  });
+  return repeated;
+}
+
+/** What `work` makes of the last publication is the next one; undefined keeps it. */
+async function underLock(
+  { ctx }: Publisher,
+  work: (previous: Published | undefined) => Promise<Published | undefined>,
+): Promise<void> {
+  const locked = async (): Promise<void> => {
+    const next = await work(await readPublished(ctx));
+    if (next !== undefined) await writeDocument(publishedPath(ctx.paths), publishedDocument, next);
   };
   // Not ended by the signal: a run that is told to stop still says where it stands.
-  await withLock({ ...ctx, signal: neverAborts }, 'status', work, { waitMs: lockWaitMs });
+  await withLock({ ...ctx, signal: neverAborts }, 'status', locked, { waitMs: lockWaitMs });
 }
 
 export async function readPublished(ctx: Context): Promise<Published | undefined> {
@@ -80,9 +114,14 @@ async function putDocuments(
   const now = ctx.clock.now().toISOString();
   const decision = decideStatus(publisher, publication, previous);
   logDecision(publisher, decision);
+  const isWritten = decision !== 'skip' || previous === undefined;
+  const { host, cpu } = isWritten
+    ? await chooseHost(ctx, previous)
+    : { host: previous.body.host ?? undefined, cpu: previous.cpu };
+  const body = withHost(publication.status, host);
   let status = previous?.status;
-  if (decision !== 'skip' || status === undefined) {
-    await store.put(statusKey(cluster.clusterId, nodeId), renderDocument(publication.status));
+  if (isWritten || status === undefined) {
+    await store.put(statusKey(cluster.clusterId, nodeId), renderDocument(body));
     status = { fingerprint: statusFingerprint(publication.status), lastWriteAt: now };
   }
   let reeve = previous?.reeve ?? null;
@@ -91,7 +130,7 @@ async function putDocuments(
     await store.put(reeveKey(cluster.clusterId, nodeId), renderDocument(publication.reeve));
     reeve = { fingerprint: reeveMeaning, lastWriteAt: now };
   }
-  return { body: publication.status, status, reeve };
+  return { body, status, reeve, ...(cpu === undefined ? {} : { cpu }) };
 }
 
 function isDue(publisher: Publisher, publication: Publication, previous: Published | undefined): boolean {
@@ -117,6 +156,13 @@ function logDecision({ ctx, cluster }: Publisher, decision: WriteDecision | 'for
 
 function parseWriteRecord(raw: unknown): WriteRecord {
   return { fingerprint: requireText(raw, 'fingerprint'), lastWriteAt: requireText(raw, 'lastWriteAt') };
+}
+
+/** Only for a percentage: counters that cannot be read are left out. */
+function parseCpuTimes(raw: unknown): { cpu?: CpuTimes } {
+  if (!isRecord(raw)) return {};
+  const { busy, total } = raw;
+  return typeof busy === 'number' && typeof total === 'number' ? { cpu: { busy, total } } : {};
 }
 
 function publishedPath(paths: Paths): string {

@@ -6,7 +6,7 @@ import { describeError, ReeveError } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
 import { exitCodeOf, type Outcome } from '../outcome.ts';
 import { publishFailure } from '../publish/failure.ts';
-import { endRun, type RunRecord, recordStep, startRun } from '../state/run-record.ts';
+import { endRun, type RunRecord, type RunStep, recordStep, startRun } from '../state/run-record.ts';
 import { openStore } from '../store/open.ts';
 import type { Facts, PlanOptions } from './facts.ts';
 import { gatherFacts, readDesired } from './gather.ts';
@@ -44,9 +44,12 @@ export async function planOnce(ctx: Context, options: PlanOptions): Promise<{ fa
 
 async function runRecorded(ctx: Context, cluster: NodeConfig, options: ReconcileOptions): Promise<Outcome> {
   const { paths, runId, clock, log } = ctx;
+  const now = clock.now();
+  // So that a run which hangs in its very first look is noticed, too.
+  const step = stepAt(now, 'starting');
   const started = await startRun(
-    { paths, now: clock.now(), log },
-    { concern: 'reconcile', runId, pid: process.pid },
+    { paths, now, log },
+    { concern: 'reconcile', runId, pid: process.pid, step },
   );
   const record = createBeat(ctx, started);
   try {
@@ -87,10 +90,14 @@ function createBeat(ctx: Context, started: RunRecord) {
       const now = ctx.clock.now();
       if (Math.abs(now.getTime() - lastAt) < beatEveryMs) return;
       lastAt = now.getTime();
-      const deadlineAt = new Date(lastAt + beatDeadlineMs).toISOString();
-      record = await recordStep(ctx.paths, record, { name: doing, startedAt: now.toISOString(), deadlineAt });
+      record = await recordStep(ctx.paths, record, stepAt(now, doing));
     },
   };
+}
+
+function stepAt(now: Date, name: string): RunStep {
+  const deadlineAt = new Date(now.getTime() + beatDeadlineMs).toISOString();
+  return { name, startedAt: now.toISOString(), deadlineAt };
 }
 
 /** A tick that could not be done tells so in its record and, if the store can be written, in the node's status. */

@@ -40,7 +40,7 @@ const concernPattern = /^[a-z][a-z0-9-]{0,39}(@[A-Za-z0-9_-]{1,64})?$/;
 /** Records that a run has begun. What the file said about earlier runs' ends is carried over. */
 export async function startRun(
   { paths, now, log }: Instruments,
-  run: { concern: string; runId: string; pid: number },
+  run: { concern: string; runId: string; pid: number; step?: RunStep },
 ): Promise<RunRecord> {
   const before = await readDocument(runPath(paths, run.concern), runDocument, { now, log });
   const earlier = before.kind === 'ok' || before.kind === 'recovered' ? before.value : undefined;

@@ -1,0 +1,9 @@
+// `reeve heartbeat`: one liveness report.
+import { runHeartbeat } from '../lib/heartbeat/run.ts';
+import { parseWait } from '../lib/lock/wait.ts';
+import type { Outcome } from '../lib/outcome.ts';
+import type { CommandInput } from './command.ts';
+
+export async function run({ options, loadContext }: CommandInput): Promise<Outcome> {
+  return await runHeartbeat(await loadContext(), { waitMs: parseWait(options['wait']) });
+}
