@@ -25,5 +25,7 @@ export type CommandSpec = {
   options?: readonly OptionSpec[];
   /** Takes a lock, so that `--wait SECONDS` is accepted. */
   locks?: boolean;
+  /** For units, not for people: help and completion leave it out. */
+  hidden?: boolean;
   load(): Promise<CommandModule>;
 };

@@ -75,7 +75,8 @@ function addCommand(program: Command, groups: Map<string, Command>, spec: Comman
   const words = spec.path.split(' ');
   const name = words.at(-1) as string;
   const parent = words.length === 1 ? program : groupCommand(program, groups, words[0] as string);
-  const command = words.length === 1 ? groupCommand(program, groups, name) : parent.command(name);
+  const how = { hidden: spec.hidden === true };
+  const command = words.length === 1 ? groupCommand(program, groups, name, how) : parent.command(name, how);
   command.description(spec.summary);
   for (const argument of spec.arguments ?? []) command.argument(argument.name, argument.description);
   for (const option of spec.options ?? []) addOption(command, option);
@@ -95,10 +96,15 @@ function addOption(command: Command, option: OptionSpec): void {
 }
 
 /** A first word may be a group, a command, or both (`lock NAME` and `lock list`). */
-function groupCommand(program: Command, groups: Map<string, Command>, name: string): Command {
+function groupCommand(
+  program: Command,
+  groups: Map<string, Command>,
+  name: string,
+  how: { hidden: boolean } = { hidden: false },
+): Command {
   const known = groups.get(name);
   if (known !== undefined) return known;
-  const group = program.command(name);
+  const group = program.command(name, how);
   groups.set(name, group);
   return group;
 }

@@ -151,4 +151,39 @@ export const commands: readonly CommandSpec[] = [
     summary: 'who holds which lock',
     load: () => import('./lock-list.ts'),
   },
+  {
+    path: 'units list',
+    summary: 'the units of this machine: switched on, active, next run, last result',
+    load: () => import('./units-list.ts'),
+  },
+  {
+    path: 'units render',
+    summary: 'the drop-ins that this configuration adds to the units',
+    options: [
+      { flags: '--diff', description: 'compare with what is there (exit 2 if different)' },
+      { flags: '--write', description: 'put them in place and switch the targets of its roles on and off' },
+      { flags: '--root <directory>', description: 'the directory that stands for /, for an image' },
+    ],
+    load: () => import('./units-render.ts'),
+  },
+  {
+    path: 'units verify',
+    summary: 'check syntax, sandbox and next runs of the units',
+    options: [{ flags: '--from <directory>', description: 'other unit files than those installed' }],
+    load: () => import('./units-verify.ts'),
+  },
+  {
+    path: 'failed',
+    summary: 'record that a unit has failed and tell people',
+    arguments: [{ name: '<unit>', description: 'its full name' }],
+    hidden: true,
+    load: () => import('./failed.ts'),
+  },
+  {
+    path: 'ended',
+    summary: "close the record of a concern's run that was killed",
+    arguments: [{ name: '<concern>', description: 'as in runs/<concern>.json' }],
+    hidden: true,
+    load: () => import('./ended.ts'),
+  },
 ];

@@ -63,3 +63,35 @@ export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<s
   child['PATH'] ??= '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
   return child;
 }
+
+/** How a service's last run ended, as systemd tells programs that it starts for that: `systemd.exec(5)`. */
+export type ServiceEnd = {
+  /** `success`, `timeout`, `exit-code`, `signal`, `oom-kill`, `start-limit-hit` ... */
+  result: string;
+  /** `exited`, `killed` or `dumped`. */
+  code: string | undefined;
+  /** An exit status, or a signal's name without SIG. */
+  status: string | undefined;
+  invocationId: string | undefined;
+};
+
+/** For ExecStopPost=. Undefined where systemd did not start us for that. */
+export function readServiceEnd(env: NodeJS.ProcessEnv = process.env): ServiceEnd | undefined {
+  return readEnd(env, '');
+}
+
+/** For the unit that OnFailure= starts; systemd tells from version 251 on, and only of a single failed unit. */
+export function readMonitoredEnd(env: NodeJS.ProcessEnv = process.env): ServiceEnd | undefined {
+  return readEnd(env, 'MONITOR_');
+}
+
+function readEnd(env: NodeJS.ProcessEnv, prefix: string): ServiceEnd | undefined {
+  const result = env[`${prefix}SERVICE_RESULT`];
+  if (result === undefined || result === '') return undefined;
+  return {
+    result,
+    code: env[`${prefix}EXIT_CODE`],
+    status: env[`${prefix}EXIT_STATUS`],
+    invocationId: env[`${prefix}INVOCATION_ID`],
+  };
+}

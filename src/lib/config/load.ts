@@ -23,6 +23,20 @@ export async function loadConfig(
   return (await loadConfigAndFiles(paths, overrides, options)).config;
 }
 
+/**
+ * As much of the configuration as is right, for those who must act on a broken one, too: the sections that have no problem.
+ * Throws ConfigError where there is no file.
+ */
+export async function loadConfigAnyway(paths: Paths, overrides: Overrides): Promise<Config> {
+  try {
+    return await loadConfig(paths, overrides);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const { compileConfig } = await import('./compile.ts');
+    return compileConfig(readMainSource(paths, overrides), { paths, overrides }).config;
+  }
+}
+
 /** With the files it was made from, reeve.yaml first. */
 export async function loadConfigAndFiles(
   paths: Paths,

@@ -35,7 +35,7 @@ export type RunOutcome = OutcomeKind | 'killed';
 type StatePaths = Pick<Paths, 'stateDir'>;
 type Instruments = { paths: StatePaths; now: Date; log: Log };
 
-const concernPattern = /^[a-z][a-z0-9-]{0,39}(@[A-Za-z0-9_-]{1,64})?$/;
+export const concernPattern = /^[a-z][a-z0-9-]{0,39}(@[A-Za-z0-9_-]{1,64})?$/;
 
 /** Records that a run has begun. What the file said about earlier runs' ends is carried over. */
 export async function startRun(
@@ -87,6 +87,28 @@ export async function endRun(
     ...(end.error === undefined ? {} : { error: end.error.slice(0, 2000) }),
     lastEndedAt: endedAt,
     lastGoodAt: end.exitCode === 0 || end.exitCode === 2 ? endedAt : record.lastGoodAt,
+  };
+  await writeDocument(runPath(paths, record.concern), runDocument, next);
+  return next;
+}
+
+/**
+ * Closes the record of a run that was ended from outside. `lastEndedAt` stays: being killed is no end by itself, and a
+ * concern that is killed over and over must not look alive.
+ */
+export async function closeKilledRun(
+  paths: StatePaths,
+  record: RunRecord,
+  end: { now: Date; exitCode: number; error: string },
+): Promise<RunRecord> {
+  const { step: _, ...rest } = record;
+  const next: RunRecord = {
+    ...rest,
+    endedAt: end.now.toISOString(),
+    outcome: 'killed',
+    exitCode: end.exitCode,
+    durationMs: Math.max(0, end.now.getTime() - Date.parse(record.startedAt)),
+    error: record.step === undefined ? end.error : `${end.error}, during "${record.step.name}"`,
   };
   await writeDocument(runPath(paths, record.concern), runDocument, next);
   return next;
