@@ -11,12 +11,20 @@ import type { ClusterConfig, Role } from '../config/config.ts';
 import { requireNode } from '../config/rules.ts';
 import { describeSource } from '../config/sources.ts';
 import type { BaseContext } from '../context.ts';
-import { ConfigError, describeError, InternalError, systemErrorCode, UsageError } from '../errors.ts';
+import {
+  ConfigError,
+  describeError,
+  InternalError,
+  ReeveError,
+  systemErrorCode,
+  UsageError,
+} from '../errors.ts';
 import { findAdvertiseIp } from '../host/addresses.ts';
 import { nodeIdPattern } from '../ids.ts';
 import type { Outcome } from '../outcome.ts';
 import { openStore } from '../store/open.ts';
 import { PreconditionError, type Store } from '../store/store.ts';
+import { startUnits } from '../systemd/run.ts';
 import { planRegistry } from './registry.ts';
 import { type ConfigAnswers, renderConfig } from './render.ts';
 
@@ -33,15 +41,33 @@ export async function initNode(base: BaseContext, request: InitRequest): Promise
   const address = ({ key }: Entry): string => `${cluster.store.replace(/\/+$/, '')}/${key}`;
   const written = [paths.configFile, ...entries.filter(({ isNew }) => isNew).map(address)];
   const kept = entries.filter(({ isNew }) => !isNew).map(address);
+  const units = await switchOn(base, cluster);
   return {
-    outcome: 'done',
+    outcome: units.failed ? 'partial' : 'done',
     text: [
       ...written.map((name) => `wrote ${name}`),
       ...kept.map((name) => `kept ${name}, which was there`),
+      ...units.lines,
       'next: `reeve doctor` checks this machine, `reeve deploy FILE` gives it services',
     ],
     data: { nodeId: cluster.nodeId, roles: cluster.roles, store: cluster.store, written, kept },
   };
+}
+
+/** The configuration stands by now, so a failure here is told together with what makes it good. */
+async function switchOn(
+  base: BaseContext,
+  cluster: ClusterConfig,
+): Promise<{ lines: readonly string[]; failed: boolean }> {
+  try {
+    return { lines: (await startUnits(base, { cluster })) ?? [], failed: false };
+  } catch (error) {
+    if (!(error instanceof ReeveError)) throw error;
+    base.log.error(error.message);
+    const advice =
+      'the units are not as this configuration wants them: `reeve units render --write` tries again';
+    return { lines: [advice], failed: true };
+  }
 }
 
 function answer({ paths, overrides }: BaseContext, request: InitRequest): ConfigAnswers {

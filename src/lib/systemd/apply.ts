@@ -1,0 +1,86 @@
+// Makes the machine's units those of a configuration: drop-ins, targets of its roles, and where systemd runs a reload.
+// Every file is replaced whole, so that two at once end in the same state.
+import { mkdir, rename, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { ReeveError } from '../errors.ts';
+import { fileError } from '../state/file-error.ts';
+import { dropInPath, wantsPath } from './gather.ts';
+import { isSystemdRunning, runSystemctl } from './invocation.ts';
+import type { UnitChange } from './plan.ts';
+import { rootTarget, unitDirectory } from './units.ts';
+
+export type ApplyOptions = { root: string; signal: AbortSignal };
+
+/**
+ * Answers whether this machine's systemd now runs what is switched on. What it has not started it does not start: a
+ * `reeve.target` that a person stopped stays stopped.
+ */
+export async function applyUnits(
+  changes: readonly UnitChange[],
+  options: ApplyOptions,
+): Promise<{ running: boolean }> {
+  for (const change of changes) await applyChange(change, options.root);
+  if (options.root !== '/' || !isSystemdRunning()) return { running: false };
+  if (changes.length > 0) await runSystemctl(['daemon-reload'], options);
+  const { status } = await runSystemctl(['is-active', '--quiet', rootTarget], { ...options, okStatuses });
+  const running = status === 0;
+  if (running) await followChanges(changes, options);
+  return { running };
+}
+
+/** systemctl is-active: 3 for a unit that is not, 4 for one that is not there. */
+const okStatuses = [0, 3, 4];
+
+async function followChanges(changes: readonly UnitChange[], options: ApplyOptions): Promise<void> {
+  for (const change of changes) {
+    if (change.kind === 'enable') await runSystemctl(['start', change.unit], options);
+    else if (change.kind === 'disable') await runSystemctl(['stop', change.unit], options);
+    // A running timer keeps the moment that it has computed.
+    else if (change.unit.endsWith('.timer')) await runSystemctl(['try-restart', change.unit], options);
+  }
+}
+
+async function applyChange(change: UnitChange, root: string): Promise<void> {
+  const path = pathOf(change, root);
+  try {
+    switch (change.kind) {
+      case 'write':
+        return await replaceFile(path, change.text);
+      case 'remove':
+      case 'disable':
+        await rm(path, { force: true });
+        return await removeIfEmpty(dirname(path));
+      case 'enable':
+        return await replaceLink(path, join(unitDirectory, change.unit));
+    }
+  } catch (error) {
+    if (error instanceof ReeveError) throw error;
+    throw fileError(change.kind === 'write' || change.kind === 'enable' ? 'write' : 'remove', path, error);
+  }
+}
+
+function pathOf(change: UnitChange, root: string): string {
+  const isLink = change.kind === 'enable' || change.kind === 'disable';
+  return isLink ? wantsPath(root, change.unit) : dropInPath(root, change.unit);
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+  // Read by all, like every unit file; systemd does not look at names without .conf.
+  const temporary = `${path}.${process.pid}.tmp`;
+  await writeFile(temporary, text, { mode: 0o644 });
+  await rename(temporary, path);
+}
+
+async function replaceLink(path: string, target: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+  const temporary = `${path}.${process.pid}.tmp`;
+  await rm(temporary, { force: true });
+  await symlink(target, temporary);
+  await rename(temporary, path);
+}
+
+/** Whatever else is in it belongs to somebody. */
+async function removeIfEmpty(directory: string): Promise<void> {
+  await rmdir(directory).catch(() => {});
+}

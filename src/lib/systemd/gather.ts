@@ -1,0 +1,46 @@
+// What of ours is below /etc/systemd/system: drop-ins and the links that switch targets on.
+import { lstat, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemErrorCode } from '../errors.ts';
+import { fileError } from '../state/file-error.ts';
+import type { UnitFacts } from './facts.ts';
+import { dropInName } from './render.ts';
+import { machineDirectory, roleTargets, rootTarget } from './units.ts';
+
+/** `root`: the directory that stands for `/`. */
+export async function gatherUnits(root: string): Promise<UnitFacts> {
+  const directory = join(root, machineDirectory);
+  const dropIns = new Map<string, string>();
+  for (const name of (await ignoreMissing(directory, readdir(directory))) ?? []) {
+    const unit = /^(reeve.*)\.d$/.exec(name)?.[1];
+    if (unit === undefined) continue;
+    const path = join(directory, name, dropInName);
+    const text = await ignoreMissing(path, readFile(path, 'utf8'));
+    if (text !== undefined) dropIns.set(unit, text);
+  }
+  const enabled = new Set<string>();
+  for (const target of Object.values(roleTargets)) {
+    const link = wantsPath(root, target);
+    if ((await ignoreMissing(link, lstat(link))) !== undefined) enabled.add(target);
+  }
+  return { dropIns, enabled };
+}
+
+export function dropInPath(root: string, unit: string): string {
+  return join(root, machineDirectory, `${unit}.d`, dropInName);
+}
+
+/** The link that `systemctl enable` makes for `WantedBy=reeve.target`. */
+export function wantsPath(root: string, target: string): string {
+  return join(root, machineDirectory, `${rootTarget}.wants`, target);
+}
+
+async function ignoreMissing<T>(path: string, operation: Promise<T>): Promise<T | undefined> {
+  try {
+    return await operation;
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw fileError('read', path, error);
+  }
+}

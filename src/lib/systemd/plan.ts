@@ -1,0 +1,59 @@
+// From what a configuration asks for and what is there, the changes to make. Pure.
+import type { Role } from '../config/config.ts';
+import type { UnitFacts } from './facts.ts';
+import type { DropIn } from './render.ts';
+import { roleTargets } from './units.ts';
+
+export type UnitChange =
+  | { kind: 'write'; unit: string; text: string; was: string | undefined }
+  | { kind: 'remove'; unit: string; was: string }
+  | { kind: 'enable'; unit: string }
+  | { kind: 'disable'; unit: string };
+
+export type UnitsWanted = { dropIns: readonly DropIn[]; roles: readonly Role[] };
+
+export function planUnits(wanted: UnitsWanted, facts: UnitFacts): UnitChange[] {
+  const units = new Set(wanted.dropIns.map(({ unit }) => unit));
+  const written = wanted.dropIns.flatMap(({ unit, text }): UnitChange[] => {
+    const was = facts.dropIns.get(unit);
+    return was === text ? [] : [{ kind: 'write', unit, text, was }];
+  });
+  const removed = [...facts.dropIns]
+    .filter(([unit]) => !units.has(unit))
+    .map(([unit, was]): UnitChange => ({ kind: 'remove', unit, was }));
+  return [...written, ...removed, ...planTargets(wanted.roles, facts.enabled)];
+}
+
+function planTargets(roles: readonly Role[], enabled: ReadonlySet<string>): UnitChange[] {
+  return (Object.entries(roleTargets) as [Role, string][]).flatMap(([role, unit]): UnitChange[] => {
+    const isWanted = roles.includes(role);
+    if (isWanted === enabled.has(unit)) return [];
+    return [{ kind: isWanted ? 'enable' : 'disable', unit }];
+  });
+}
+
+/** A change as lines of a diff: what goes, what comes. */
+export function describeChange(change: UnitChange, pathOf: (unit: string) => string): string[] {
+  switch (change.kind) {
+    case 'write':
+      return [`${pathOf(change.unit)}:`, ...diffLines(change.was ?? '', change.text)];
+    case 'remove':
+      return [`${pathOf(change.unit)}:`, ...diffLines(change.was, '')];
+    case 'enable':
+      return [`${change.unit}: to be switched on`];
+    case 'disable':
+      return [`${change.unit}: to be switched off`];
+  }
+}
+
+function diffLines(before: string, after: string): string[] {
+  const [old, fresh] = [lines(before), lines(after)];
+  return [
+    ...old.filter((line) => !fresh.includes(line)).map((line) => `- ${line}`),
+    ...fresh.filter((line) => !old.includes(line)).map((line) => `+ ${line}`),
+  ];
+}
+
+function lines(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '');
+}

@@ -1,0 +1,113 @@
+// The units of a configuration: shown, compared with what is there, put in place.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BaseContext, Context } from '../context.ts';
+import { ConfigError } from '../errors.ts';
+import type { Outcome } from '../outcome.ts';
+import { applyUnits } from './apply.ts';
+import { dropInPath, gatherUnits } from './gather.ts';
+import { isSystemdRunning } from './invocation.ts';
+import { describeChange, planUnits, type UnitChange } from './plan.ts';
+import { type ConfiguredCluster, type DropIn, renderDropIns } from './render.ts';
+import { rootTarget, unitDirectory } from './units.ts';
+
+/** `root`: the directory that stands for `/`, for images that are being built. */
+export type UnitsOptions = { root: string };
+
+export function renderUnits(ctx: Context, { root }: UnitsOptions): Outcome {
+  const dropIns = render(ctx.config, ctx.paths.configFile, root);
+  const files = dropIns.map(({ unit, text }) => ({ path: dropInPath('/', unit), text }));
+  return {
+    outcome: 'done',
+    text:
+      files.length === 0
+        ? ['nothing: the units are right for this configuration as they are shipped']
+        : files.flatMap(({ path, text }) => [`# ${path}`, ...text.trimEnd().split('\n'), '']).slice(0, -1),
+    data: { files },
+  };
+}
+
+/** Pending where something is missing, different, or left over. */
+export async function compareUnits(ctx: Context, { root }: UnitsOptions): Promise<Outcome> {
+  const changes = await planFor(ctx.config, ctx.paths.configFile, root);
+  const pathOf = (unit: string): string => dropInPath(root, unit);
+  return {
+    outcome: changes.length === 0 ? 'nothing-to-do' : 'pending',
+    text:
+      changes.length === 0
+        ? ['the units are as the configuration wants them']
+        : [
+            ...changes.flatMap((change) => describeChange(change, pathOf)),
+            'next: `reeve units render --write`',
+          ],
+    data: { changes: toData(changes) },
+  };
+}
+
+export async function writeUnits(ctx: Context, { root }: UnitsOptions): Promise<Outcome> {
+  requireUsualDirectories(ctx);
+  const changes = await planFor(ctx.config, ctx.paths.configFile, root);
+  const { running } = await applyUnits(changes, { root, signal: ctx.signal });
+  const lines = changes.map((change) => tellChange(change, root));
+  return {
+    outcome: changes.length === 0 ? 'nothing-to-do' : 'done',
+    text: lines.length === 0 ? ['the units are as the configuration wants them'] : lines,
+    data: { changes: toData(changes), running },
+  };
+}
+
+/** What `init` does for a machine on which the units are installed; undefined where they are not. */
+export async function startUnits(
+  base: BaseContext,
+  config: ConfiguredCluster,
+): Promise<string[] | undefined> {
+  const isUsual = base.paths.configFile === '/etc/reeve/reeve.yaml' && hasUsualDirectories(base);
+  if (!isUsual || !isSystemdRunning() || !existsSync(join(unitDirectory, rootTarget))) return undefined;
+  const changes = await planFor(config, base.paths.configFile, '/');
+  const { running } = await applyUnits(changes, { root: '/', signal: base.signal });
+  const lines = changes.map((change) => tellChange(change, '/'));
+  return running
+    ? lines
+    : [...lines, `${rootTarget} is stopped: \`systemctl start ${rootTarget}\` starts it all`];
+}
+
+async function planFor(config: ConfiguredCluster, configFile: string, root: string): Promise<UnitChange[]> {
+  const wanted = { dropIns: render(config, configFile, root), roles: config.cluster?.roles ?? [] };
+  return planUnits(wanted, await gatherUnits(root));
+}
+
+/** A configuration below the root of an image is where the units will find it without that root. */
+function render(config: ConfiguredCluster, configFile: string, root: string): DropIn[] {
+  const inside =
+    root !== '/' && configFile.startsWith(`${root}/`) ? configFile.slice(root.length) : configFile;
+  return renderDropIns(config, inside);
+}
+
+function tellChange(change: UnitChange, root: string): string {
+  switch (change.kind) {
+    case 'write':
+      return `wrote ${dropInPath(root, change.unit)}`;
+    case 'remove':
+      return `removed ${dropInPath(root, change.unit)}`;
+    case 'enable':
+      return `switched on ${change.unit}`;
+    case 'disable':
+      return `switched off ${change.unit}`;
+  }
+}
+
+function toData(changes: readonly UnitChange[]): readonly object[] {
+  return changes.map(({ kind, unit }) => ({ change: kind, unit }));
+}
+
+/** The units name the usual ones, and their sandbox opens no others. */
+function requireUsualDirectories(base: BaseContext): void {
+  if (hasUsualDirectories(base)) return;
+  throw new ConfigError(
+    'cannot write units: they use /var/lib/reeve and /run/reeve, and REEVE_STATE or REEVE_RUN name others here',
+  );
+}
+
+function hasUsualDirectories({ paths }: Pick<BaseContext, 'paths'>): boolean {
+  return paths.stateDir === '/var/lib/reeve' && paths.runDir === '/run/reeve';
+}

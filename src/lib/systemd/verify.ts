@@ -1,0 +1,79 @@
+// Checks unit files as a machine would meet them: their syntax, how far their sandbox keeps them in, and where systemd runs
+// that every timer has a next run.
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { BaseContext } from '../context.ts';
+import { CommandError, ConfigError, systemErrorCode } from '../errors.ts';
+import type { Outcome } from '../outcome.ts';
+import { fileError } from '../state/file-error.ts';
+import { isSystemdRunning, runAnalyze } from './invocation.ts';
+import { readUnitStates } from './list.ts';
+import { exposureLimit, unitDirectory } from './units.ts';
+
+/** `directory`: other unit files than those installed. */
+export async function verifyUnits(
+  base: BaseContext,
+  { directory }: { directory?: string },
+): Promise<Outcome> {
+  const paths = await listUnitPaths(directory ?? unitDirectory);
+  const { signal } = base;
+  const problems = [
+    ...(await checkSyntax(paths, signal)),
+    ...(await checkExposure(paths, signal)),
+    ...(directory === undefined && isSystemdRunning() ? await checkTimers(signal) : []),
+  ];
+  return {
+    outcome: problems.length === 0 ? 'done' : 'failed',
+    text: problems.length === 0 ? [`${paths.length} units are right`] : problems,
+    data: { units: paths, problems },
+  };
+}
+
+async function listUnitPaths(directory: string): Promise<string[]> {
+  const names = await readdir(directory).catch((error: unknown) => {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw fileError('read', directory, error);
+  });
+  const units = names.filter((name) => /^reeve.*\.(target|timer|path|socket|service)$/.test(name));
+  if (units.length > 0) return units.sort().map((name) => join(directory, name));
+  throw new ConfigError(
+    `cannot verify units: there is none of reeve in ${directory}; scripts/install puts them there`,
+  );
+}
+
+/** A misspelt setting is a warning on stderr, with status 0: whatever it says is a problem. */
+async function checkSyntax(paths: readonly string[], signal: AbortSignal): Promise<string[]> {
+  // Only of these units: those that they refer to are the machine's business.
+  const args = ['verify', '--recursive-errors=no', ...paths];
+  const { status, stdout, stderr } = await runAnalyze(args, { signal, okStatuses: anyStatus });
+  const said = `${stdout}${stderr}`.split('\n').filter((line) => line !== '');
+  return said.length === 0 && status !== 0 ? [`systemd-analyze verify ended with status ${status}`] : said;
+}
+
+async function checkExposure(paths: readonly string[], signal: AbortSignal): Promise<string[]> {
+  const problems: string[] = [];
+  for (const path of paths.filter((name) => name.endsWith('.service'))) {
+    const args = ['security', '--offline=true', `--threshold=${exposureLimit}`, path];
+    const { status, stdout, stderr } = await runAnalyze(args, { signal, okStatuses: anyStatus });
+    if (status === 0) continue;
+    const summary = /exposure level for .*: ([\d.]+)/.exec(stdout)?.[1];
+    const told = summary === undefined ? stderr.trim() || `status ${status}` : `its exposure is ${summary}`;
+    problems.push(`${path}: ${told}, more than ${exposureLimit / 10}`);
+  }
+  return problems;
+}
+
+async function checkTimers(signal: AbortSignal): Promise<string[]> {
+  try {
+    const states = await readUnitStates(signal);
+    return states
+      .filter(({ unit, active }) => unit.endsWith('.timer') && active === 'active')
+      .filter(({ nextAt, running }) => nextAt === undefined && running !== true)
+      .map(({ unit }) => `${unit} has no next run: \`systemctl restart ${unit}\``);
+  } catch (error) {
+    if (error instanceof CommandError) return [`cannot ask for the timers' next runs: ${error.message}`];
+    throw error;
+  }
+}
+
+const anyStatus = [0, 1];
