@@ -1,6 +1,6 @@
 // Reads desired.json. A document is taken whole or refused in one sentence; a service that cannot run is that service's own
 // error. Nothing here ever takes a broken document for an empty one: that would remove everything.
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { InputError } from '../errors.ts';
 import { compareBytewise } from './canonical.ts';
 import { findProblems } from './rules.ts';

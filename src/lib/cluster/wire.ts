@@ -1,6 +1,6 @@
 // launch-pad's documents, to the byte: desired.json, status.json, shards, the registry files. Nothing else knows their fields.
 // Field names, null against absent, and defaults are the system's own; see fingerprint.ts for what is hashed.
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { serviceSchema } from './schema.ts';
 
 /** The version of desired.json that we read and write. */

@@ -1,5 +1,5 @@
 // What is wrong in a configuration, as sentences with their place. Values are quoted only where they cannot be secret.
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { ConfigDocument, KeyPath } from './document.ts';
 
 export type Problem = { file?: string; line?: number; column?: number; message: string };

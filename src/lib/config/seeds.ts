@@ -1,5 +1,5 @@
 // The seed systems' own configuration files, each in its own format, as a layer under a section of ours.
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { type ConfigDocument, type ParsedDocument, parseGoYaml, parseJson } from './document.ts';
 import {
   describeProblem,

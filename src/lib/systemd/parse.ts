@@ -1,5 +1,5 @@
 // What systemctl lists, as values. Pure. Fields that a version leaves out are undefined, not errors.
-import { z } from 'zod';
+import * as z from 'zod';
 import { InputError } from '../errors.ts';
 
 const unitFiles = z.array(z.object({ unit_file: z.string(), state: z.string() }));
