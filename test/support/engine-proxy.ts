@@ -16,7 +16,11 @@ export type EngineProxy = {
   beforeAnswer: (line: string) => Promise<void> | void;
 };
 
-export async function startEngineProxy(engineSocket: string): Promise<EngineProxy> {
+/** Tests that run side by side pass their own hook. */
+export async function startEngineProxy(
+  engineSocket: string,
+  whenFinished: (clean: () => Promise<void>) => void = onTestFinished,
+): Promise<EngineProxy> {
   const dir = mkdtempSync(join(tmpdir(), 'reeve-proxy-'));
   const proxy: EngineProxy = {
     socket: join(dir, 'engine.sock'),
@@ -33,7 +37,7 @@ export async function startEngineProxy(engineSocket: string): Promise<EngineProx
     connection.once('close', () => open.delete(connection));
   });
   await new Promise<void>((resolve) => server.listen(proxy.socket, resolve));
-  onTestFinished(async () => {
+  whenFinished(async () => {
     for (const connection of open) connection.destroy();
     await new Promise((resolve) => server.close(resolve));
     rmSync(dir, { recursive: true, force: true });

@@ -10,12 +10,16 @@ import type {
   UpstreamShard,
 } from '../../src/lib/cluster/wire.ts';
 import { aDesired } from './builders.ts';
-import { docker, engineSocket } from './engine.ts';
+import { engineSocket } from './engine.ts';
 import { type Program, type ProgramEnd, startProcess } from './programs.ts';
 import { makeTempDir } from './temp.ts';
 
 export type TestNodeOptions = {
   nodeId?: string;
+  /** Of what the node deploys. Tests that run side by side need one each: names of containers come from it. */
+  project?: string;
+  /** The test's own hook, where tests run side by side. */
+  onTestFinished?: (clean: () => void | Promise<void>) => void;
   /** Default: the run's engine. */
   socket?: string;
   /** Default: a directory of the node's own. */
@@ -42,7 +46,7 @@ export type RunningReeve = Program & { readonly end: Promise<ReeveEnd> };
 export type TestNode = {
   readonly root: string;
   readonly nodeId: string;
-  readonly edgeId: string;
+  readonly project: string;
   readonly stateDir: string;
   readonly storeDir: string;
   readonly socket: string;
@@ -61,7 +65,7 @@ export type TestNode = {
   state(name: string): unknown;
   writeState(name: string, content: unknown): void;
   writeSecret(path: string, value: string): void;
-  containers(): Container[];
+  containers(): Promise<Container[]>;
 };
 
 /** A container as Docker's own client sees it. */
@@ -81,7 +85,8 @@ export type Container = {
 let count = 0;
 
 export function makeNode(options: TestNodeOptions = {}): TestNode {
-  const root = makeTempDir();
+  const { project = 'blog', onTestFinished: whenFinished = onTestFinished } = options;
+  const root = makeTempDir(whenFinished);
   count += 1;
   const nodeId = options.nodeId ?? `node-${process.pid}-${count}`;
   const socket = options.socket ?? engineSocket();
@@ -101,18 +106,18 @@ export function makeNode(options: TestNodeOptions = {}): TestNode {
     LAUNCHPAD_STATE: join(root, 'launch-pad/state.json'),
     ...options.env,
   };
-  onTestFinished(() => clearEngine(engineSocket()));
+  whenFinished(() => clearEngine(engineSocket(), { project, nodeId }));
 
   const start: TestNode['start'] = (words, env = {}) => {
     const program = startProcess(inject('reeveBin'), words, { ...environment, ...env });
     return Object.assign(program, { end: program.ended.then(toReeveEnd) });
   };
   const node: TestNode = {
-    ...{ root, nodeId, edgeId: 'edge-1', stateDir, storeDir, socket, start },
+    ...{ root, nodeId, project, stateDir, storeDir, socket, start },
     reeve: (...words) => start(words).end,
     deploy: async (services, ...flags) => {
       const file = join(root, 'services.yaml');
-      const placed = services.map((service) => ({ nodes: [nodeId], ...service }));
+      const placed = services.map((service) => ({ nodes: [nodeId], project, ...service }));
       writeFile(file, JSON.stringify({ services: placed }));
       const end = await start(['deploy', file, '--yes', ...flags]).end;
       if (end.status !== 0) throw new Error(`deploy exited ${end.status}:\n${end.stdout}${end.stderr}`);
@@ -142,21 +147,36 @@ export function makeNode(options: TestNodeOptions = {}): TestNode {
 }
 
 /** Containers that carry the label, running or not, by name. */
-export function inspectContainers(socket: string, label: string): Container[] {
-  const ids = docker(socket, ['ps', '-aq', '--no-trunc', '--filter', `label=${label}`]).split('\n');
-  return ids.flatMap((id) => inspectOne(socket, id)).sort((a, b) => (a.name < b.name ? -1 : 1));
+async function inspectContainers(socket: string, label: string): Promise<Container[]> {
+  const ids = toLines(await askDocker(socket, ['ps', '-aq', '--no-trunc', '--filter', `label=${label}`]));
+  return (await inspectAll(socket, ids)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** None if it is gone: it may go at any moment. */
-export function inspectOne(socket: string, id: string): Container[] {
-  if (id === '') return [];
+/** Those that exist. */
+export async function inspectAll(socket: string, ids: readonly string[]): Promise<Container[]> {
+  if (ids.length === 0) return [];
   try {
-    const [raw] = JSON.parse(docker(socket, ['inspect', id]));
-    return [toContainer(raw)];
+    return JSON.parse(await askDocker(socket, ['inspect', '--type', 'container', ...ids])).map(toContainer);
   } catch (error) {
-    if (/No such object/.test(String(error))) return [];
-    throw error;
+    if (!/No such container/.test(String(error))) throw error;
+    // One of them has gone meanwhile.
+    return ids.length === 1 ? [] : (await Promise.all(ids.map((id) => inspectAll(socket, [id])))).flat();
   }
+}
+
+/** Docker's own client without holding this process up: requests of other tests may be under way. */
+export async function askDocker(socket: string, args: readonly string[]): Promise<string> {
+  const { status, stdout, stderr } = await startProcess('/usr/bin/docker', [
+    '-H',
+    `unix://${socket}`,
+    ...args,
+  ]).ended;
+  if (status === 0) return stdout;
+  throw new Error(`docker ${args.join(' ')} ended with ${status}:\n${stderr}`);
+}
+
+function toLines(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '');
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the engine's own document
@@ -178,16 +198,17 @@ function toContainer(raw: any): Container {
   };
 }
 
-/** All that reeve or launch-pad's agent could have made, and containers with a name like theirs. */
-export function clearEngine(socket: string): void {
-  const ids = [
-    ...docker(socket, ['ps', '-aq', '--filter', 'label=launchpad.managed=true']).split('\n'),
-    ...docker(socket, ['ps', '-aq', '--filter', 'name=launchpad_']).split('\n'),
-  ].filter((id) => id !== '');
-  if (ids.length > 0) docker(socket, ['rm', '-f', '-v', ...new Set(ids)]);
-  const volumes = docker(socket, ['volume', 'ls', '-q', '--filter', 'name=launchpadvol_']).split('\n');
-  const names = volumes.filter((name) => name !== '');
-  if (names.length > 0) docker(socket, ['volume', 'rm', ...names]);
+/** All that the node has made, and everything that is named like its project's. */
+async function clearEngine(socket: string, node: { project: string; nodeId: string }): Promise<void> {
+  const filters = [`label=reeve.node=${node.nodeId}`, `name=launchpad_${node.project}_`];
+  const listed = await Promise.all(
+    filters.map((filter) => askDocker(socket, ['ps', '-aq', '--filter', filter])),
+  );
+  const ids = [...new Set(listed.flatMap(toLines))];
+  if (ids.length > 0) await askDocker(socket, ['rm', '-f', '-v', ...ids]);
+  const filter = `name=launchpadvol_${node.project}_`;
+  const volumes = toLines(await askDocker(socket, ['volume', 'ls', '-q', '--filter', filter]));
+  if (volumes.length > 0) await askDocker(socket, ['volume', 'rm', ...volumes]);
 }
 
 function writeConfig(

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-export function makeTempDir(): string {
+/** Tests that run side by side pass their own hook. */
+export function makeTempDir(whenFinished: (clean: () => void) => void = onTestFinished): string {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'reeve-test-')));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  whenFinished(() => rmSync(directory, { recursive: true, force: true }));
   return directory;
 }

@@ -63,7 +63,7 @@ function planRemovals(
   // A service whose name cannot be told may be any of those that run.
   if (rejected.some(({ key }) => key === undefined)) return { keys: [], errors: [] };
   const wanted = new Set([...services.map(serviceKey), ...rejected.map(({ key }) => key)]);
-  const undesired = [...replicas.keys()].filter((key) => !wanted.has(key));
+  const undesired = [...replicas.keys()].filter((key) => !wanted.has(key)).sort();
   if (options.allowRemoval) return { keys: undesired, errors: [] };
   const announced = new Set(facts.announcedRemovals);
   const sudden = undesired.filter((key) => !announced.has(key) && !isLeaving(facts, key, replicas));

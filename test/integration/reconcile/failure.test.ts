@@ -6,13 +6,15 @@ import { startEngineProxy } from '../../support/engine-proxy.ts';
 import { makeNode } from '../../support/node.ts';
 import { aWebDeploy, aWorkerDeploy } from '../../support/services.ts';
 
-describe('a release that crashes', () => {
-  it('leaves the same containers serving, exits 1 with its last log lines, and is left alone for a while (R12)', async () => {
-    const proxy = await startEngineProxy(engineSocket());
-    const node = makeNode({ socket: proxy.socket });
+describe.concurrent('a release that crashes', () => {
+  it('leaves the same containers serving, exits 1 with its last log lines, and is left alone for a while (R12)', async ({
+    onTestFinished,
+  }) => {
+    const proxy = await startEngineProxy(engineSocket(), onTestFinished);
+    const node = makeNode({ socket: proxy.socket, project: 'crash', onTestFinished });
     await node.deploy([aWebDeploy()]);
     await node.reeve('reconcile');
-    const before = node.containers();
+    const before = await node.containers();
     await node.deploy([aWebDeploy({ image: 'reeve-demo/web:crash' })]);
     const running = startTraffic({ readShard: () => node.shard(), perSecond: 50, pollMs: 0 });
     const end = await node.reeve('reconcile', '--json');
@@ -22,10 +24,10 @@ describe('a release that crashes', () => {
       2,
       ['v1'],
     ]);
-    expect(node.containers()).toEqual(before);
+    expect(await node.containers()).toEqual(before);
     expect([end.status, end.json().outcome]).toEqual([1, 'partial']);
     const [trouble] = end.json().troubles;
-    expect(trouble?.key).toBe('blog/web');
+    expect(trouble?.key).toBe('crash/web');
     expect(trouble?.message).toMatch(
       /^rollout aborted: it did not stay up: .+; its last log lines:\nweb crash: cannot read configuration: DATABASE_URL is not set/,
     );
@@ -39,8 +41,8 @@ describe('a release that crashes', () => {
     expect(proxy.lines.filter((line) => !line.startsWith('GET '))).toEqual([]);
   });
 
-  it('makes way at once for a release that is deployed after it (R18)', async () => {
-    const node = makeNode();
+  it('makes way at once for a release that is deployed after it (R18)', async ({ onTestFinished }) => {
+    const node = makeNode({ project: 'fix', onTestFinished });
     await node.deploy([aWebDeploy({ replicas: 1 })]);
     await node.reeve('reconcile');
     await node.deploy([aWebDeploy({ replicas: 1, image: 'reeve-demo/web:crash' })]);
@@ -48,37 +50,44 @@ describe('a release that crashes', () => {
     await node.deploy([aWebDeploy({ replicas: 1, image: 'reeve-demo/web:v2' })]);
     const end = await node.reeve('reconcile', '--json');
     expect([end.status, end.json().troubles]).toEqual([0, []]);
-    expect(node.containers().map(({ image }) => image)).toEqual(['reeve-demo/web:v2']);
+    expect((await node.containers()).map(({ image }) => image)).toEqual(['reeve-demo/web:v2']);
     expect(node.status().services[0]?.state).toBe('running');
   });
 
-  it('on its first deploy is removed again, and the other services come up (L33)', async () => {
-    const node = makeNode();
+  it('on its first deploy is removed again, and the other services come up (L33)', async ({
+    onTestFinished,
+  }) => {
+    const node = makeNode({ project: 'first', onTestFinished });
     await node.deploy([aWebDeploy({ image: 'reeve-demo/web:crash' }), aWorkerDeploy()]);
     const end = await node.reeve('reconcile', '--json');
-    expect([end.status, end.json().troubles.map(({ key }) => key)]).toEqual([1, ['blog/web']]);
-    expect(node.containers().map(({ name, state }) => `${name} ${state}`)).toEqual([
-      'launchpad_blog_worker_0 running',
+    expect([end.status, end.json().troubles.map(({ key }) => key)]).toEqual([1, ['first/web']]);
+    expect((await node.containers()).map(({ name, state }) => `${name} ${state}`)).toEqual([
+      'launchpad_first_worker_0 running',
     ]);
     expect(node.shard().backends).toEqual([]);
   });
 });
 
-describe('a release that never gets healthy', () => {
-  it('makes way for a fix that is deployed while it is still being probed (R18)', async () => {
-    const node = makeNode();
+describe.concurrent('a release that never gets healthy', () => {
+  it('makes way for a fix that is deployed while it is still being probed (R18)', async ({
+    onTestFinished,
+  }) => {
+    const node = makeNode({ project: 'probing', onTestFinished });
     await node.deploy([aWebDeploy()]);
     await node.reeve('reconcile');
     await node.deploy([aWebDeploy({ image: 'reeve-demo/web:v3' })]);
     const running = startTraffic({ readShard: () => node.shard(), perSecond: 50, pollMs: 0 });
     const began = performance.now();
     const run = node.start(['reconcile', '--json']);
-    await run.waitFor('create blog/web#2');
+    await run.waitFor('create probing/web#2');
     await node.deploy([aWebDeploy({ image: 'reeve-demo/web:v2' })]);
     const end = await run.end;
     const traffic = await running.stop();
     expect([end.status, end.json().troubles]).toEqual([0, []]);
-    expect(node.containers().map(({ image }) => image)).toEqual(['reeve-demo/web:v2', 'reeve-demo/web:v2']);
+    expect((await node.containers()).map(({ image }) => image)).toEqual([
+      'reeve-demo/web:v2',
+      'reeve-demo/web:v2',
+    ]);
     expect([traffic.failures, traffic.fewestBackends, Object.keys(traffic.versions)]).toEqual([
       [],
       2,

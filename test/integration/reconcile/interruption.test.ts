@@ -15,7 +15,8 @@ type Round = { n: number; node: TestNode; run: RunningReeve };
 /** Rolls from one version to the other again and again, each time with a fault at the next place, until none is hit. */
 async function rollWithFaults(node: TestNode, fault: (round: Round) => Promise<boolean>): Promise<number> {
   await node.deploy([aWebDeploy({ image: versions[0] })]);
-  expect((await node.reeve('reconcile')).status).toBe(0);
+  const first = await node.reeve('reconcile', '--json');
+  expect([first.status, first.json().troubles]).toEqual([0, []]);
   const running = startTraffic({ readShard: () => node.shard(), perSecond: 40, pollMs: 0 });
   let n = 0;
   try {
@@ -27,7 +28,7 @@ async function rollWithFaults(node: TestNode, fault: (round: Round) => Promise<b
       hit = await fault({ n, node, run: node.start(['reconcile']) });
       const next = await node.reeve('reconcile', '--json');
       expect([n, next.status, next.json().troubles]).toEqual([n, 0, []]);
-      expect(node.containers().map((container) => `${container.image} ${container.state}`)).toEqual([
+      expect((await node.containers()).map((container) => `${container.image} ${container.state}`)).toEqual([
         `${image} running`,
         `${image} running`,
       ]);
@@ -66,9 +67,11 @@ function atStepLine(run: RunningReeve, n: number, act: () => void): void {
   });
 }
 
-describe('a rollout killed by SIGKILL', () => {
-  it('after any of its steps goes on with the next run, and two replicas serve throughout (L32)', async () => {
-    const node = makeNode();
+describe.concurrent('a rollout killed by SIGKILL', () => {
+  it('after any of its steps goes on with the next run, and two replicas serve throughout (L32)', async ({
+    onTestFinished,
+  }) => {
+    const node = makeNode({ project: 'killed', onTestFinished });
     const hits = await rollWithFaults(node, async ({ n, run }) => {
       atStepLine(run, n, () => run.child.kill('SIGKILL'));
       return (await run.end).signal === 'SIGKILL';
@@ -77,16 +80,15 @@ describe('a rollout killed by SIGKILL', () => {
     expect(hits).toBeGreaterThanOrEqual(10);
   });
 
-  it.each([
-    ['before the engine gets it', 'beforeRequest'],
-    ['when the engine has done it', 'beforeAnswer'],
+  it.for([
+    ['before the engine gets it', 'beforeRequest', 'unasked'],
+    ['when the engine has done it', 'beforeAnswer', 'unheard'],
   ] as const)(
     'at any change asked of the engine, %s, goes on with the next run (L32)',
-    async (_name, moment) => {
-      const proxy = await startEngineProxy(engineSocket());
-      const hits = await rollWithFaults(makeNode({ socket: proxy.socket }), async ({ n, run }) =>
-        killAtChange(proxy, moment, n, run),
-      );
+    async ([_name, moment, project], { onTestFinished }) => {
+      const proxy = await startEngineProxy(engineSocket(), onTestFinished);
+      const node = makeNode({ socket: proxy.socket, project, onTestFinished });
+      const hits = await rollWithFaults(node, ({ n, run }) => killAtChange(proxy, moment, n, run));
       console.log(`killed at ${hits} changes`);
       expect(hits).toBeGreaterThanOrEqual(8);
     },
@@ -114,9 +116,9 @@ async function killAtChange(
   return end.signal === 'SIGKILL';
 }
 
-describe('a rollout stopped by SIGTERM', () => {
-  it('at any step settles it, exits 143, and the next run goes on (R59)', async () => {
-    const node = makeNode();
+describe.concurrent('a rollout stopped by SIGTERM', () => {
+  it('at any step settles it, exits 143, and the next run goes on (R59)', async ({ onTestFinished }) => {
+    const node = makeNode({ project: 'stopped', onTestFinished });
     const statuses: (number | null)[] = [];
     const hits = await rollWithFaults(node, async ({ n, run }) => {
       let stoppedAt: number | undefined;

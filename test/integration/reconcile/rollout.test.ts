@@ -16,7 +16,7 @@ describe('a tick with nothing to do', () => {
     const first = await node.reeve('reconcile', '--json');
     expect([first.status, first.json().outcome]).toEqual([0, 'done']);
     const before = { state: digestTree(node.stateDir), store: digestTree(node.storeDir) };
-    const containers = node.containers();
+    const containers = await node.containers();
     proxy.lines.length = 0;
     const second = await node.reeve('reconcile', '--json');
     const after = { state: digestTree(node.stateDir), store: digestTree(node.storeDir) };
@@ -28,7 +28,7 @@ describe('a tick with nothing to do', () => {
       'runs/reconcile.json.previous',
     ]);
     expect(changedPaths(before.store, after.store)).toEqual([]);
-    expect(node.containers()).toEqual(containers);
+    expect(await node.containers()).toEqual(containers);
   });
 });
 
@@ -48,7 +48,10 @@ describe('a rollout', () => {
     expect(traffic.failures).toEqual([]);
     expect([end.status, traffic.fewestBackends, traffic.served > 500]).toEqual([0, 2, true]);
     expect(Object.keys(traffic.versions).sort()).toEqual(['v1', 'v2']);
-    expect(node.containers().map(({ image }) => image)).toEqual(['reeve-demo/web:v2', 'reeve-demo/web:v2']);
+    expect((await node.containers()).map(({ image }) => image)).toEqual([
+      'reeve-demo/web:v2',
+      'reeve-demo/web:v2',
+    ]);
   });
 
   it('goes to its end in one run and loses nothing, even if lists of the engine are old when they arrive', async () => {
@@ -68,7 +71,7 @@ describe('a rollout', () => {
     expect(traffic.failures).toEqual([]);
     expect([traffic.fewestBackends, second.status, second.json()['unfinished']]).toEqual([4, 0, false]);
     expect(actionCounts(second)).toEqual({ create: 4, serve: 4, drain: 4, wait: 4, stop: 4, remove: 4 });
-    expect(node.containers().map(({ image }) => image)).toEqual(Array(4).fill('reeve-demo/web:v2'));
+    expect((await node.containers()).map(({ image }) => image)).toEqual(Array(4).fill('reeve-demo/web:v2'));
     expect(node.state('rollouts.json')).toEqual({ version: 1, services: {} });
     expect(node.reeveJson()).toMatchObject({ converged: true });
   });
