@@ -1,0 +1,114 @@
+// What each command may cost, compared with test/fixtures/budget.json. `REEVE_UPDATE_BUDGET=1` writes that file anew:
+// read the difference, and say in the commit why it is worth it.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { engineSocket } from '../../support/engine.ts';
+import { type EngineProxy, startEngineProxy } from '../../support/engine-proxy.ts';
+import { environmentOf, type Footprint, takeFootprint } from '../../support/footprint.ts';
+import { makeNode, type TestNode } from '../../support/node.ts';
+import { measureInTurn } from '../../support/timing.ts';
+
+const budgetFile = join(import.meta.dirname, '../../fixtures/budget.json');
+const updating = process.env['REEVE_UPDATE_BUDGET'] === '1';
+const budgets: Record<string, Footprint> = JSON.parse(readFileSync(budgetFile, 'utf8'));
+
+const commands = [
+  '--version',
+  '--help',
+  'config check',
+  'config show',
+  'deploy SERVICES --dry-run',
+  'history',
+  'hold',
+  'lock list',
+  'plan',
+  'prune --dry-run',
+  'reconcile',
+  'status',
+] as const;
+
+const cleaners: (() => void | Promise<void>)[] = [];
+const onTestFinished = (clean: () => void | Promise<void>): void => void cleaners.push(clean);
+let proxy: EngineProxy;
+let node: TestNode;
+
+beforeAll(async () => {
+  proxy = await startEngineProxy(engineSocket(), onTestFinished);
+  node = makeNode({ project: 'budget', socket: proxy.socket, onTestFinished });
+  const services = ['one', 'two', 'three'].map((service) => ({ service, image: 'reeve-demo/box:v1' }));
+  await node.deploy(services);
+  await node.reeve('reconcile');
+});
+afterAll(async () => {
+  for (const clean of cleaners.reverse()) await clean();
+});
+
+describe('the budget of', () => {
+  const measured: Record<string, Footprint> = {};
+  afterAll(() => {
+    if (updating) writeFileSync(budgetFile, `${JSON.stringify(measured, null, 2)}\n`);
+  });
+
+  it.each(commands)('reeve %s is kept', async (command) => {
+    const words = command
+      .split(' ')
+      .map((word) => (word === 'SERVICES' ? join(node.root, 'services.yaml') : word));
+    // The first run fills the caches.
+    await node.reeve(...words);
+    const footprint = await takeFootprint(node, proxy, words);
+    measured[command] = withHeadroom(footprint);
+    if (!updating) expect(overruns(command, footprint)).toEqual([]);
+  });
+});
+
+describe('the time of', () => {
+  // Other work on the machine spoils a measurement now and then, but not four in a row.
+  it.each([
+    ['--version', 1.5],
+    ['config show', 2],
+  ])('reeve %s is at most %s times that of an empty program', { retry: 3 }, async (command, most) => {
+    const empty = join(node.root, 'empty.js');
+    writeFileSync(empty, '');
+    const env = environmentOf(node);
+    const times = await measureInTurn(21, {
+      empty: { argv: [process.execPath, empty], env },
+      reeve: { argv: [inject('reeveBin'), ...command.split(' ')], env },
+    });
+    expect(times.reeve / times.empty).toBeLessThanOrEqual(most);
+  });
+});
+
+/** One sentence for each figure above its budget, and each list with something that is not in its budget. */
+function overruns(command: string, footprint: Footprint): string[] {
+  const budget = budgets[command];
+  if (budget === undefined) return [`reeve ${command} has no budget in ${budgetFile}`];
+  const numbers = (['modules', 'kilobytes'] as const)
+    .filter((name) => footprint[name] > budget[name])
+    .map((name) => `reeve ${command} loads ${footprint[name]} ${name}, its budget is ${budget[name]}`);
+  const lists = (['programs', 'writes', 'engine', 'storeReads', 'storeWrites'] as const).flatMap((name) =>
+    withoutAllowed(footprint[name], budget[name]).map(
+      (item) => `reeve ${command}: ${name}: ${item} is not in its budget`,
+    ),
+  );
+  return [...numbers, ...lists];
+}
+
+/** What is twice in the list has to be twice in the budget. */
+function withoutAllowed(list: readonly string[], allowed: readonly string[]): string[] {
+  const left = [...allowed];
+  return list.filter((item) => {
+    const at = left.indexOf(item);
+    if (at !== -1) left.splice(at, 1);
+    return at === -1;
+  });
+}
+
+/** So that a few lines more do not need a new budget. */
+function withHeadroom(footprint: Footprint): Footprint {
+  return {
+    ...footprint,
+    modules: footprint.modules + 1,
+    kilobytes: Math.ceil((footprint.kilobytes * 1.1) / 5) * 5,
+  };
+}

@@ -1,0 +1,107 @@
+// What one run of reeve costs in things that can be counted, and are the same on every machine: modules of our own that
+// are loaded, programs started, files written, requests to the engine and to the store. Seen by strace and a proxy.
+import { readFileSync, statSync } from 'node:fs';
+import { basename, join, relative } from 'node:path';
+import { inject } from 'vitest';
+import type { EngineProxy } from './engine-proxy.ts';
+import type { TestNode } from './node.ts';
+import { startProcess } from './programs.ts';
+
+export type Footprint = {
+  modules: number;
+  kilobytes: number;
+  /** Besides reeve's own shell and Node.js. */
+  programs: string[];
+  /** Below the node's directory, its cache left out. */
+  writes: string[];
+  engine: string[];
+  storeReads: string[];
+  storeWrites: string[];
+};
+
+type Call = { name: string; paths: string[]; line: string };
+
+const traced = 'execve,open,openat,creat,rename,renameat,renameat2,mkdir,mkdirat,unlink,unlinkat,rmdir';
+
+/** Runs the command under strace. Throws if it ends with another status than 0. */
+export async function takeFootprint(
+  node: TestNode,
+  proxy: EngineProxy,
+  words: readonly string[],
+): Promise<Footprint> {
+  const file = join(node.root, 'trace');
+  const before = proxy.lines.length;
+  const strace = ['-f', '-qq', '-s', '4096', '-o', file, '-e', `trace=${traced}`];
+  const end = await startProcess('strace', [...strace, inject('reeveBin'), ...words], environmentOf(node))
+    .ended;
+  if (end.status !== 0) throw new Error(`reeve ${words.join(' ')} ended with ${end.status}:\n${end.stderr}`);
+  const calls = readCalls(readFileSync(file, 'utf8'));
+  return { ...describeCalls(calls, node), engine: proxy.lines.slice(before) };
+}
+
+/** What makes a process use the node's directories, as `makeNode` has it. */
+export function environmentOf({ root, stateDir }: TestNode): Record<string, string> {
+  return {
+    REEVE_CONFIG: join(root, 'etc/reeve.yaml'),
+    REEVE_STATE: stateDir,
+    REEVE_RUN: join(root, 'run'),
+    REEVE_CACHE: join(root, 'cache'),
+    LAUNCHPAD_STATE: join(root, 'launch-pad/state.json'),
+  };
+}
+
+function describeCalls(calls: readonly Call[], node: TestNode): Omit<Footprint, 'engine'> {
+  const dist = join(inject('reeveBin'), '../../dist');
+  const modules = unique(
+    calls.flatMap(({ paths }) => paths).filter((path) => path.startsWith(`${dist}/`) && path.endsWith('.js')),
+  );
+  const sizeBytes = modules.reduce((sum, path) => sum + statSync(path).size, 0);
+  const programs = calls.filter(({ name }) => name === 'execve').flatMap(({ paths }) => paths.slice(0, 1));
+  const written = calls.flatMap(writtenPaths);
+  const read = calls.filter(({ name, line }) => /^open/.test(name) && !isForWriting(line));
+  const below = (paths: readonly string[], directory: string): string[] =>
+    unique(
+      paths.filter((path) => path.startsWith(`${directory}/`)).map((path) => relative(directory, path)),
+    ).map((path) => path.replaceAll(node.nodeId, 'NODE'));
+  return {
+    modules: modules.length,
+    kilobytes: Math.ceil(sizeBytes / 1000),
+    programs: unique(programs.map((path) => basename(path))).filter(
+      (name) => name !== 'reeve' && name !== 'node',
+    ),
+    writes: below(written, node.root).filter((path) => !/^(cache|store)\//.test(path)),
+    storeReads: below(
+      read.flatMap(({ paths }) => paths),
+      node.storeDir,
+    ).filter((path) => path.startsWith('nodes/')),
+    storeWrites: below(written, node.storeDir).filter((path) => path.startsWith('nodes/')),
+  };
+}
+
+/** A staging file counts as what it becomes. */
+function writtenPaths({ name, paths, line }: Call): string[] {
+  if (name === 'execve') return [];
+  const changed = /^open/.test(name) && !isForWriting(line) ? [] : paths;
+  return (/^rename/.test(name) ? changed.slice(-1) : changed).filter((path) => !isStaging(path));
+}
+
+function isForWriting(line: string): boolean {
+  return /O_WRONLY|O_RDWR|O_CREAT/.test(line);
+}
+
+function isStaging(path: string): boolean {
+  return /\.tmp(\.\d+)?$/.test(path);
+}
+
+function readCalls(trace: string): Call[] {
+  return trace.split('\n').flatMap((line) => {
+    const name = /^\d+ +(\w+)\(/.exec(line)?.[1];
+    // A request for what is not there is one, too; a program or a directory that could not be is none.
+    if (name === undefined || (!/^open/.test(name) && / = -1 /.test(line))) return [];
+    return [{ name, paths: [...line.matchAll(/"([^"]*)"/g)].map(([, path]) => path as string), line }];
+  });
+}
+
+function unique(values: readonly string[]): string[] {
+  return [...new Set(values)].sort();
+}
