@@ -3,7 +3,7 @@ import { readInvocation, readOverrides } from '../lib/config/environment.ts';
 import { loadConfig } from '../lib/config/load.ts';
 import { resolvePaths } from '../lib/config/paths.ts';
 import type { BaseContext } from '../lib/context.ts';
-import { describeError, ReeveError } from '../lib/errors.ts';
+import { describeError, ReeveError, StepError, systemErrorCode } from '../lib/errors.ts';
 import { ExitCode } from '../lib/exit-codes.ts';
 import { newRunId } from '../lib/ids.ts';
 import { exitCodeOf, type Outcome } from '../lib/outcome.ts';
@@ -19,6 +19,7 @@ async function main(words: readonly string[]): Promise<number> {
   const own = beforeSeparator(words);
   const json = own.includes('--json');
   let command = '';
+  surviveLostReaders();
   const stop = watchSignals();
   try {
     const parsed = await parseCommandLine(words, version);
@@ -82,6 +83,11 @@ function logLevel(options: Record<string, unknown>): 'debug' | 'info' | 'warning
   return options['quiet'] === true ? 'warning' : 'info';
 }
 
+/** A `head` that has seen enough, or a full disk behind a redirection, must not end a rollout half-way: it goes on untold. */
+function surviveLostReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+}
+
 type Stop = { signal: AbortSignal; exitCode(): number | undefined };
 
 /** SIGTERM and SIGINT abort the signal; what runs settles its step and returns, then the exit code is 128+n. */
@@ -117,13 +123,16 @@ async function reportError(
     const code = error instanceof ReeveError ? error.code : 'internal';
     const outcome = code === 'busy' ? 'busy' : 'failed';
     const document = { version: 1, command: how.command, outcome, error: { code, message } };
-    await print(process.stdout, `${JSON.stringify(document)}\n`);
+    // Where the answer cannot be printed, that is the error told below.
+    await print(process.stdout, `${JSON.stringify(document)}\n`).catch(() => {});
   }
   const prefix = readInvocation().journal ? '<3>' : '';
-  await print(process.stderr, `${prefix}reeve: ${message}\n`);
+  const lines = [`${prefix}reeve: ${message}`];
   const unexpected = !(error instanceof ReeveError);
-  if (how.debug && error instanceof Error) await print(process.stderr, `${describeStack(error)}\n`);
-  else if (unexpected) await print(process.stderr, `${prefix}reeve: this is a bug; run again with --debug\n`);
+  if (how.debug && error instanceof Error) lines.push(describeStack(error));
+  else if (unexpected) lines.push(`${prefix}reeve: this is a bug; run again with --debug`);
+  // Nobody is left to be told that stderr has failed.
+  await print(process.stderr, `${lines.join('\n')}\n`).catch(() => {});
 }
 
 function describeStack(error: Error): string {
@@ -135,8 +144,8 @@ function describeStack(error: Error): string {
 function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => {
-      if (error && (error as NodeJS.ErrnoException).code !== 'EPIPE') reject(error);
-      else resolve();
+      if (!error || systemErrorCode(error) === 'EPIPE') return resolve();
+      reject(new StepError(`cannot print the answer: ${describeError(error)}`, { cause: error }));
     });
   });
 }

@@ -1,0 +1,28 @@
+// Where stdout and stderr lead is the caller's business: it never changes what is done.
+import { describe, expect, inject, it } from 'vitest';
+import { makeNode } from '../../support/node.ts';
+import { startProcess } from '../../support/programs.ts';
+import { aWebDeploy } from '../../support/services.ts';
+
+describe.concurrent('output that nobody takes', () => {
+  it('does not end a rollout when the reader of stderr has seen enough (R59)', async ({ onTestFinished }) => {
+    const node = makeNode({ project: 'untold', onTestFinished });
+    await node.deploy([aWebDeploy()]);
+    const running = node.start(['reconcile', '--json']);
+    running.child.stderr.destroy();
+    const end = await running.end;
+    expect([end.status, end.json().outcome]).toEqual([0, 'done']);
+    expect((await node.containers()).map(({ state }) => state)).toEqual(['running', 'running']);
+  });
+
+  it.for([
+    ['an answer on a full disk fails', 'config schema >/dev/full', 1, 'cannot print the answer: ENOSPC'],
+    ['an error on a full disk keeps its exit code', 'nonsense 2>/dev/full', 64, ''],
+    ['an error as JSON on a full disk is told on stderr', 'nonsense --json >/dev/full', 64, "'nonsense'"],
+    ['an answer to a closed pipe is no error', 'config schema | :', 0, ''],
+  ] as const)('%s', async ([, words, status, told], { expect }) => {
+    const script = `set -o pipefail; ${inject('reeveBin')} ${words}`;
+    const end = await startProcess('/bin/bash', ['-c', script]).ended;
+    expect([end.status, end.stderr]).toEqual([status, told === '' ? '' : expect.stringContaining(told)]);
+  });
+});
