@@ -6,7 +6,7 @@ import { planOnce, runReconcile } from '../lib/reconcile/run.ts';
 import type { CommandInput } from './command.ts';
 import { parseServiceKey } from './flags.ts';
 
-export async function run({ options, loadContext }: CommandInput): Promise<Outcome> {
+export async function run({ base, options, loadContext }: CommandInput): Promise<Outcome> {
   const only = parseServiceKey(options['service']);
   const plan = { ...(only === undefined ? {} : { only }), allowRemoval: options['allowRemoval'] === true };
   if (options['dryRun'] === true) {
@@ -15,5 +15,10 @@ export async function run({ options, loadContext }: CommandInput): Promise<Outco
     const { facts, plan: planned } = await planOnce(await loadContext(), plan);
     return renderPlan(facts, planned);
   }
-  return await runReconcile(await loadContext(), { ...plan, waitMs: parseWait(options['wait']) });
+  const reconcile = { ...plan, waitMs: parseWait(options['wait']) };
+  if (options['watch'] === true) {
+    const { watchReconcile } = await import('../lib/reconcile/watch.ts');
+    return await watchReconcile(base, { ...reconcile, loadContext });
+  }
+  return await runReconcile(await loadContext(), reconcile);
 }

@@ -68,6 +68,7 @@ export const commands: readonly CommandSpec[] = [
       dryRunOption,
       serviceOption,
       { flags: '--allow-removal', description: 'let a desired state that drops most services have its way' },
+      { flags: '--watch', description: 'stay, and go on whenever there is news: for hosts without systemd' },
     ],
     locks: true,
     load: () => import('./reconcile.ts'),
