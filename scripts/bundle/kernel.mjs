@@ -5,7 +5,9 @@ import { readFileSync } from 'node:fs';
 
 /** Needed by so many entry points; a module drags in all that it imports, so that is weighed too. */
 const leastUses = 5;
-const mostBytes = 64_000;
+const mostBytes = 100_000;
+/** An edge has no engine: what drives one stays out, however often it is used. */
+const never = /^src\/lib\/docker\//;
 
 /** The kernel's modules and the entry points, as absolute paths, from the metafile of a build without a kernel. */
 export function planKernel({ inputs, outputs }, { root, entry }) {
@@ -15,8 +17,11 @@ export function planKernel({ inputs, outputs }, { root, entry }) {
   for (const one of entries) {
     for (const path of importedBy(inputs, one)) uses.set(path, (uses.get(path) ?? 0) + 1);
   }
-  const isLight = (path) =>
-    [...importedBy(inputs, path)].reduce((sum, imported) => sum + inputs[imported].bytes, 0) <= mostBytes;
+  const isLight = (path) => {
+    const dragged = [...importedBy(inputs, path)];
+    const bytes = dragged.reduce((sum, imported) => sum + inputs[imported].bytes, 0);
+    return bytes <= mostBytes && !dragged.some((imported) => never.test(imported));
+  };
   const isOften = (path) => uses.get(path) >= leastUses;
   const modules = [...uses.keys()].filter(
     (path) =>
