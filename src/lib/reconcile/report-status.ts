@@ -51,10 +51,13 @@ function serviceStatuses(facts: Facts, errors: ReadonlyMap<string, string>): Ser
     const replicas = facts.replicas.filter((replica) => serviceKey(replica) === key);
     return buildServiceStatus({ service, replicas, error: errors.get(key) }, facts.now);
   });
-  const rejected = facts.desired.rejected.flatMap(({ key, reason }) =>
-    key === undefined ? [] : [rejectedStatus(facts, key, reason)],
+  // By key: one that is refused for being there twice has one status all the same.
+  const rejected = new Map(
+    facts.desired.rejected.flatMap(({ key, reason }) =>
+      key === undefined ? [] : [[key, rejectedStatus(facts, key, reason)]],
+    ),
   );
-  return [...known, ...rejected];
+  return [...known, ...rejected.values()];
 }
 
 function rejectedStatus(facts: Facts, key: string, reason: string): ServiceStatus {

@@ -72,5 +72,7 @@ function routedServices(desired: DesiredFacts): RoutedService[] {
     const [project = '', service = ''] = key.split('/');
     return [{ project, service, ingress, healthCheck: null }];
   });
-  return [...desired.services, ...rejected];
+  // One that is refused for being there twice is in the list twice, too.
+  const routes = new Map(rejected.map((route) => [JSON.stringify(route), route]));
+  return [...desired.services, ...routes.values()];
 }
