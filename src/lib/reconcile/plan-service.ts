@@ -91,13 +91,15 @@ function planUnderWay(
 }
 
 function planNext(standing: Standing, heldBack: string | undefined): { steps: Step[]; problem?: string } {
-  const { service, current, old } = standing;
+  const { current, old } = standing;
   const leaving = planLeaving(standing);
   if (heldBack !== undefined) {
     return { steps: leaving, ...(isShort(standing) || old.length > 0 ? { problem: heldBack } : {}) };
   }
-  const stopped = current.filter((replica) => ['created', 'exited', 'dead'].includes(replica.state));
-  const starts = stopped.slice(0, service.replicas).map((replica) => restartStep(standing, replica));
+  const surplus = surplusOf(standing);
+  const starts = current
+    .filter((replica) => ['created', 'exited', 'dead'].includes(replica.state) && !surplus.includes(replica))
+    .map((replica) => restartStep(standing, replica));
   return { steps: [...starts, ...planCreates(standing), ...leaving] };
 }
 
@@ -122,7 +124,7 @@ function indicesFor(standing: Standing, howMany: number): number[] {
   return free;
 }
 
-/** Old replicas go as far as proven new ones stand in for them; surplus ones from the highest index down. */
+/** Old replicas go as far as proven new ones stand in for them. */
 function planLeaving(standing: Standing): Step[] {
   const { service, current, old } = standing;
   const serving = current.filter((replica) => replica.state === 'running');
@@ -135,11 +137,17 @@ function planLeaving(standing: Standing): Step[] {
     serving.length + oldServing.length >= service.replicas
       ? oldIdle.map((replica) => leaveStep(replica, service, reason))
       : [];
-  const surplus = [...current]
-    .sort((a, b) => b.index - a.index)
-    .slice(0, Math.max(0, current.length - service.replicas))
-    .map((replica) => leaveStep(replica, service, `${service.replicas} replicas are desired`));
+  const fewer = service.replicas === 1 ? '1 replica is desired' : `${service.replicas} replicas are desired`;
+  const surplus = surplusOf(standing).map((replica) => leaveStep(replica, service, fewer));
   return [...idle, ...replaced, ...surplus];
+}
+
+/** From the highest index down, but before any that serves those that do not: else the service could be left without. */
+function surplusOf({ service, current }: Standing): Replica[] {
+  const idle = current.filter((replica) => replica.state !== 'running');
+  const serving = current.filter((replica) => replica.state === 'running');
+  const byIndex = (replicas: Replica[]): Replica[] => replicas.sort((a, b) => b.index - a.index);
+  return [...byIndex(idle), ...byIndex(serving)].slice(0, Math.max(0, current.length - service.replicas));
 }
 
 /** A record whose container does not exist: a crash between writing it down and making it. */
@@ -150,9 +158,10 @@ function forgetMissing(key: string, record: ServiceRecord, replicas: readonly Re
     .map((name) => ({ action: 'forgetReplica', key, reason: `${name} does not exist`, args: { name } }));
 }
 
+/** Without its network a container has no port either: joining brings back both. */
 function planNetworks(replicas: readonly Replica[]): Step[] {
   return replicas
-    .filter((replica) => replica.state === 'running' && replica.networks.length > 0)
+    .filter((replica) => replica.state === 'running')
     .filter((replica) => !replica.networks.includes(`launchpadnet_${replica.project}`))
     .map((replica) => step(replica, 'joinNetwork', 'it has left its project network', { replica }));
 }
@@ -163,9 +172,10 @@ function isShort(standing: Standing): boolean {
 
 function problemOf(standing: Standing): string | undefined {
   const looping = standing.current.find((replica) => replica.state === 'restarting');
-  return looping === undefined
-    ? undefined
-    : `replica ${looping.index} keeps restarting: ${looping.statusText}`;
+  if (looping !== undefined) return `replica ${looping.index} keeps restarting: ${looping.statusText}`;
+  // Somebody has paused it and knows why: it is told, and left to them.
+  const paused = standing.current.find((replica) => replica.state === 'paused');
+  return paused && `replica ${paused.index} is paused: let it go on with \`docker unpause ${paused.name}\``;
 }
 
 function headlineOf(standing: Standing): Headline | undefined {
