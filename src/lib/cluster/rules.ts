@@ -1,6 +1,7 @@
 // What a service must satisfy beyond its shape, wherever its definition comes from: names that become paths and arguments, and
 // combinations that would destroy data. Pure and free of schemas.
 import { namePattern, nodeIdPattern } from '../ids.ts';
+import { parseWireDuration } from './duration.ts';
 import type { DesiredService } from './wire.ts';
 
 /** `path` leads to the field below the service. */
@@ -17,6 +18,7 @@ const pathPattern = /^\/[\x21-\x7e]*$/;
 export function findProblems(service: DesiredService): Problem[] {
   return [
     ...nameProblems(service),
+    ...sizeProblems(service),
     ...envProblems(service.env),
     ...scheduleProblems(service),
     ...webProblems(service),
@@ -37,6 +39,29 @@ function nameProblems({ project, service, image }: DesiredService): Problem[] {
     problems.push({ path: ['image'], message: `${quote(image)} is no image reference` });
   }
   return problems;
+}
+
+/** Far beyond any real service on one node; what is more overflows timers, dates and the engine's numbers. */
+const mostReplicas = 1000;
+const mostCpu = 1024 * 1024;
+const mostMemoryMib = 16 * 1024 * 1024;
+const mostPasses = 1000;
+const longestMs = 24 * 60 * 60_000;
+
+function sizeProblems({ replicas, cpu, memory, healthCheck, rollout }: DesiredService): Problem[] {
+  const sizes: [path: string[], size: number, limit: number, told: string][] = [
+    [['replicas'], replicas, mostReplicas, String(mostReplicas)],
+    [['cpu'], cpu, mostCpu, String(mostCpu)],
+    [['memory'], memory, mostMemoryMib, `${mostMemoryMib} MiB`],
+    [['healthCheck', 'intervalMs'], healthCheck?.intervalMs ?? 0, longestMs, `${longestMs} (a day)`],
+    [['healthCheck', 'timeoutMs'], healthCheck?.timeoutMs ?? 0, longestMs, `${longestMs} (a day)`],
+    [['healthCheck', 'healthyThreshold'], healthCheck?.healthyThreshold ?? 0, mostPasses, String(mostPasses)],
+    [['rollout', 'drainTimeout'], parseWireDuration(rollout.drainTimeout), longestMs, 'a day (1440m)'],
+    [['rollout', 'stopGrace'], parseWireDuration(rollout.stopGrace), longestMs, 'a day (1440m)'],
+  ];
+  return sizes
+    .filter(([, size, limit]) => size > limit)
+    .map(([path, , , told]) => ({ path, message: `cannot be more than ${told}` }));
 }
 
 /** Values go through byte for byte; what no environment can hold is refused by name, never by value. */

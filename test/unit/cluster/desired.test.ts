@@ -169,6 +169,30 @@ describe('a service that cannot run is its own error and not the document', () =
       'blog/web',
       'backup.prefix: "a/../../b" is no prefix of keys',
     ],
+    [
+      'more replicas than a node has room for',
+      { replicas: 1e9 },
+      'blog/web',
+      'replicas: cannot be more than 1000',
+    ],
+    [
+      'a deadline that no timer takes',
+      { healthCheck: { path: '/', timeoutMs: 2 ** 31 } },
+      'blog/web',
+      'healthCheck.timeoutMs: cannot be more than 86400000 (a day)',
+    ],
+    [
+      'a drain beyond all dates',
+      { rollout: { drainTimeout: '999999999999m' } },
+      'blog/web',
+      'rollout.drainTimeout: cannot be more than a day (1440m)',
+    ],
+    [
+      'more memory than the engine can write down',
+      { memory: Number.MAX_SAFE_INTEGER },
+      'blog/web',
+      'memory: cannot be more than 16777216 MiB',
+    ],
   ])('%s', (_, overrides, key, reason) => {
     const parsed = parseDesired(render([fine, { ...minimal, ...overrides }]));
     expect(parsed.services).toEqual([fine]);

@@ -155,6 +155,7 @@ describe('a deploy file is refused with the place and the field', () => {
       'replicas: 1.5',
       '6:15: services[0].replicas must be a whole number, not the number 1.5',
     ],
+    ['a billion of replicas', 'replicas: 1000000000', '6:15: services[0].replicas cannot be more than 1000'],
     ['no replica', 'replicas: 0', '6:15: services[0].replicas must be at least 1, not the number 0'],
     [
       'a secret in lower case',
