@@ -2,24 +2,13 @@
 import { Command, CommanderError } from 'commander';
 import { UsageError } from '../lib/errors.ts';
 import type { CommandSpec, OptionSpec } from './command.ts';
+import { globalOptions, waitOption } from './options.ts';
 import { commands } from './registry.ts';
 
 export type ParsedCommand = { spec: CommandSpec; args: readonly string[]; options: Record<string, unknown> };
 
 /** What commander answered by itself: help or the version, to be printed as it is. */
 export type ParsedAnswer = { answer: string };
-
-const globalOptions: readonly OptionSpec[] = [
-  { flags: '--config <file>', description: 'configuration file (default /etc/reeve/reeve.yaml)' },
-  { flags: '--json', description: 'print one JSON document instead of text' },
-  { flags: '--debug', description: 'tell more, and print stack traces' },
-  { flags: '--quiet', description: 'only warnings and errors besides the answer' },
-];
-
-const waitOption: OptionSpec = {
-  flags: '--wait <seconds>',
-  description: 'wait this long for a busy lock instead of exiting 75',
-};
 
 /** Parses the words after the program's name. Throws UsageError. */
 export async function parseCommandLine(

@@ -174,6 +174,12 @@ export const commands: readonly CommandSpec[] = [
     load: () => import('./units-verify.ts'),
   },
   {
+    path: 'completion',
+    summary: 'print the completion script of a shell',
+    arguments: [{ name: '<shell>', description: 'bash, zsh or fish' }],
+    load: async () => (await import('./completion.ts')).completeFrom(commands),
+  },
+  {
     path: 'failed',
     summary: 'record that a unit has failed and tell people',
     arguments: [{ name: '<unit>', description: 'its full name' }],

@@ -1,0 +1,15 @@
+// Flags that commands have without naming them.
+import type { OptionSpec } from './command.ts';
+
+export const globalOptions: readonly OptionSpec[] = [
+  { flags: '--config <file>', description: 'configuration file (default /etc/reeve/reeve.yaml)' },
+  { flags: '--json', description: 'print one JSON document instead of text' },
+  { flags: '--debug', description: 'tell more, and print stack traces' },
+  { flags: '--quiet', description: 'only warnings and errors besides the answer' },
+];
+
+/** Of commands that take a lock. */
+export const waitOption: OptionSpec = {
+  flags: '--wait <seconds>',
+  description: 'wait this long for a busy lock instead of exiting 75',
+};
