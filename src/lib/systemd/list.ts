@@ -59,10 +59,17 @@ export async function readUnitStates(signal: AbortSignal): Promise<UnitState[]> 
     listAsJson(['list-units', '--all', 'reeve*'], { signal }).then(parseUnits),
     listAsJson(['list-timers', '--all', 'reeve*'], { signal }).then(parseTimerRuns),
   ]);
-  const names = new Set([...files, ...loaded].map(({ unit }) => unit));
+  // Instances that OnFailure= names are loaded and have nothing to tell until they run.
+  const present = loaded.filter(({ unit, active }) => !/@.+\./.test(unit) || active !== 'inactive');
+  const names = new Set([...files, ...present].map(({ unit }) => unit));
   const isRunnable = (unit: string): boolean => unit.endsWith('.service') && !unit.includes('@.');
   const ends = await readServiceEnds([...names].filter(isRunnable), signal);
   return [...names].sort(compareUnits).map((unit) => describeUnit(unit, { files, loaded, runs, ends }));
+}
+
+/** Looks alive and will never start anything again. */
+export function isStalledTimer({ unit, active, nextAt, running }: UnitState): boolean {
+  return unit.endsWith('.timer') && active === 'active' && nextAt === undefined && running !== true;
 }
 
 type ServiceEnds = ReadonlyMap<string, { result: string; endedAt: Date }>;
@@ -104,13 +111,11 @@ function describeUnit(unit: string, { files, loaded, runs, ends }: Listed): Unit
   };
 }
 
-function tellNext({ unit, active, nextAt, running }: UnitState, now: Date): string {
-  if (!unit.endsWith('.timer') || active !== 'active') return '-';
-  if (nextAt !== undefined) {
-    const inMs = Date.parse(nextAt) - now.getTime();
-    return inMs <= 0 ? 'now' : `in ${formatDuration(inMs)}`;
-  }
-  return running === true ? 'after this run' : 'NEVER';
+function tellNext(state: UnitState, now: Date): string {
+  if (isStalledTimer(state)) return 'NEVER';
+  if (state.nextAt === undefined) return state.running === true ? 'after this run' : '-';
+  const inMs = Date.parse(state.nextAt) - now.getTime();
+  return inMs <= 0 ? 'now' : `in ${formatDuration(inMs)}`;
 }
 
 function tellLast({ lastResult, lastEndedAt }: UnitState, now: Date): string {

@@ -15,6 +15,8 @@ const defaultConfigFile = '/etc/reeve/reeve.yaml';
 
 /** Below this an accuracy of a second would be felt; demonstrations and tests tick every two seconds. */
 const shortIntervalMs = 20_000;
+/** The first run comes after so many intervals at most. */
+const firstIntervals = 5;
 
 /** In the order of the units; none for a unit that the configuration leaves as it is. */
 export function renderDropIns(config: ConfiguredCluster, configFile: string = defaultConfigFile): DropIn[] {
@@ -47,7 +49,7 @@ function renderTimer(timer: TimerUnit, cluster: ClusterConfig): Rendered {
       '[Timer]',
       "# Empty first: else the unit's own values would stay in force beside these.",
       'OnActiveSec=',
-      `OnActiveSec=${span(Math.min(timer.firstMs, ms))}`,
+      `OnActiveSec=${span(Math.min(timer.firstMs, firstIntervals * ms))}`,
       `OnUnitInactiveSec=${span(ms)}`,
       ...precision,
     ],

@@ -3,11 +3,11 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BaseContext } from '../context.ts';
-import { CommandError, ConfigError, systemErrorCode } from '../errors.ts';
+import { ConfigError, systemErrorCode } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
 import { fileError } from '../state/file-error.ts';
 import { isSystemdRunning, runAnalyze } from './invocation.ts';
-import { readUnitStates } from './list.ts';
+import { isStalledTimer, readUnitStates } from './list.ts';
 import { exposureLimit, unitDirectory } from './units.ts';
 
 /** `directory`: other unit files than those installed. */
@@ -20,7 +20,7 @@ export async function verifyUnits(
   const problems = [
     ...(await checkSyntax(paths, signal)),
     ...(await checkExposure(paths, signal)),
-    ...(directory === undefined && isSystemdRunning() ? await checkTimers(signal) : []),
+    ...(directory === undefined && isSystemdRunning() ? await checkTimers(base) : []),
   ];
   return {
     outcome: problems.length === 0 ? 'done' : 'failed',
@@ -63,17 +63,18 @@ async function checkExposure(paths: readonly string[], signal: AbortSignal): Pro
   return problems;
 }
 
-async function checkTimers(signal: AbortSignal): Promise<string[]> {
-  try {
-    const states = await readUnitStates(signal);
-    return states
-      .filter(({ unit, active }) => unit.endsWith('.timer') && active === 'active')
-      .filter(({ nextAt, running }) => nextAt === undefined && running !== true)
-      .map(({ unit }) => `${unit} has no next run: \`systemctl restart ${unit}\``);
-  } catch (error) {
-    if (error instanceof CommandError) return [`cannot ask for the timers' next runs: ${error.message}`];
-    throw error;
+/** A timer is without a next run for the moment between its service's start and the news of it: only what lasts counts. */
+async function checkTimers({ clock, signal }: BaseContext): Promise<string[]> {
+  let stalled: string[] = [];
+  for (let look = 0; look < timerLooks; look += 1) {
+    if (look > 0) await clock.sleep(betweenLooksMs, signal);
+    const now = (await readUnitStates(signal)).filter(isStalledTimer).map(({ unit }) => unit);
+    stalled = look === 0 ? now : stalled.filter((unit) => now.includes(unit));
+    if (stalled.length === 0) return [];
   }
+  return stalled.map((unit) => `${unit} has no next run: \`systemctl restart ${unit}\``);
 }
 
+const timerLooks = 4;
+const betweenLooksMs = 250;
 const anyStatus = [0, 1];
