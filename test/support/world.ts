@@ -120,6 +120,7 @@ export class World {
       state: 'running',
       statusText: 'Up 1 second',
       hostPort: service.ingress === null ? undefined : 20_000 + index,
+      containerPort: service.ingress?.port,
       networks: [`launchpadnet_${service.project}`],
       createdAt: this.now,
       ...overrides,

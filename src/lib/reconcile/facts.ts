@@ -12,6 +12,8 @@ export type Replica = ReplicaIdentity & {
   state: ContainerState;
   statusText: string;
   hostPort: number | undefined;
+  /** The port inside that `hostPort` leads to. A container that does not run shows neither. */
+  containerPort: number | undefined;
   networks: readonly string[];
   createdAt: Date;
 };

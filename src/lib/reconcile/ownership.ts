@@ -57,13 +57,15 @@ function refusalOf(container: ContainerSummary, rules: OwnershipRules, wanted: b
 }
 
 function toReplica(container: ContainerSummary, identity: ReplicaIdentity): Replica {
+  const published = container.ports.find((port) => port.hostPort > 0);
   return {
     ...identity,
     containerId: container.id,
     name: container.name,
     state: container.state,
     statusText: container.statusText,
-    hostPort: container.ports.find((port) => port.hostPort > 0)?.hostPort,
+    hostPort: published?.hostPort,
+    containerPort: published?.containerPort,
     networks: container.networks,
     createdAt: container.createdAt,
   };

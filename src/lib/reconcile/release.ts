@@ -4,10 +4,14 @@ import { configStamp } from '../cluster/stamp.ts';
 import type { DesiredService } from '../cluster/wire.ts';
 import type { FailureRecord, Replica, ServiceRecord } from './facts.ts';
 
-/** Identifies image, resources and configuration of a service as desired; the key of a failure. */
+/**
+ * Identifies image, resources and configuration of a service as desired, and how it proves itself; the key of a failure. A
+ * corrected port or check is another release: it must not wait for the failure of the wrong one.
+ */
 export function releaseOf(service: DesiredService): string {
-  const parts = JSON.stringify([service.image, service.cpu, service.memory, configStamp(service)]);
-  return createHash('sha256').update(parts).digest('hex').slice(0, 16);
+  const { image, cpu, memory, ingress, healthCheck } = service;
+  const parts = [image, cpu, memory, configStamp(service), ingress?.port ?? null, healthCheck];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
 }
 
 /** Why a container has to be replaced, or undefined if it is as desired. All drifts give one reason, one rollout. */
@@ -17,7 +21,21 @@ export function describeDrift(service: DesiredService, replica: Replica): string
   if (replica.cpu !== service.cpu) drifts.push(`cpu ${replica.cpu} -> ${service.cpu}`);
   if (replica.memory !== service.memory) drifts.push(`memory ${replica.memory} -> ${service.memory}`);
   if (replica.configStamp !== configStamp(service)) drifts.push('configuration changed');
+  const port = describePortDrift(service, replica);
+  if (port !== undefined) drifts.push(port);
   return drifts.length === 0 ? undefined : drifts.join(', ');
+}
+
+/** Ports are no part of the stamp: what a container publishes is compared, where it shows it. */
+function describePortDrift({ ingress }: DesiredService, replica: Replica): string | undefined {
+  // Off its network it publishes nothing, and joining brings that back.
+  if (replica.state !== 'running' || replica.networks.length === 0) return undefined;
+  const { containerPort } = replica;
+  if (containerPort === ingress?.port) return undefined;
+  if (ingress === null) return `port ${containerPort} is to be reached no more`;
+  return containerPort === undefined
+    ? `port ${ingress.port} is to be reached`
+    : `port ${containerPort} -> ${ingress.port}`;
 }
 
 const firstRetryMs = 30_000;

@@ -79,6 +79,18 @@ describe('a release that does not come up', () => {
     expect(world.steps()).toEqual([]);
   });
 
+  it.each([
+    ['port', { ingress: { domain: 'blog.example.com', port: 9090, edge: 'edge-1' } }],
+    ['check', { healthCheck: { path: '/up', intervalMs: 2000, timeoutMs: 2000, healthyThreshold: 2 } }],
+  ])('is tried at once with a corrected %s (R18)', (_, corrected) => {
+    const world = new World({ crashing: new Set(['b:2']) });
+    const service = aWebService({ image: 'b:2', replicas: 1 });
+    world.desired = [service];
+    world.settle();
+    world.desired = [{ ...service, ...corrected }];
+    expect(world.steps()).toEqual(['createReplica blog/web#0']);
+  });
+
   it('is tried again when a clock set far back makes its back-off unbelievable', () => {
     const world = new World({ crashing: new Set(['b:2']) });
     const service = aService({ image: 'b:2' });

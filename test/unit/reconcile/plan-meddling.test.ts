@@ -44,7 +44,7 @@ describe('a container that somebody has', () => {
 
   it('taken off all networks, and so out of the routing, is joined to its own again (L31)', () => {
     const world = settledWorld(web);
-    change(world, 2, { networks: [], hostPort: undefined });
+    change(world, 2, { networks: [], hostPort: undefined, containerPort: undefined });
     expect(world.steps()).toEqual(['joinNetwork blog/web#2']);
   });
 });

@@ -97,6 +97,8 @@ describe('a rollout', () => {
     ['memory (L22)', { memory: 512 }],
     ['environment (L23)', { env: { A: '1' } }],
     ['restartAt (L23)', { restartAt: '2026-06-04T03:00:00.000Z' }],
+    ['port', { ingress: { domain: 'blog.example.com', port: 9090, edge: 'edge-1' } }],
+    ['a port where there was one', { ingress: null, healthCheck: null }],
     ['all of them at once (L23)', { image: 'b:2', cpu: 1, memory: 1, env: { A: '1' } }],
   ])('is one for a drift of %s', (_, drift) => {
     const world = settledWorld(web);
@@ -105,6 +107,21 @@ describe('a rollout', () => {
     expect(world.log.filter((step) => step.startsWith('createReplica'))).toHaveLength(2);
     expect(world.log.filter((step) => step.startsWith('removeReplica'))).toHaveLength(2);
     expect(world.steps()).toEqual([]);
+  });
+
+  it('gives a worker that is to be reached its port, and its route with it', () => {
+    const worker = { ...web, ingress: null, healthCheck: null };
+    const world = settledWorld(worker);
+    world.desired = [web];
+    expect(world.plan().services[0]?.headline).toEqual({
+      action: 'rollout',
+      reason: `port ${web.ingress?.port} is to be reached`,
+    });
+    world.settle();
+    expect(world.running('blog/web').map(({ containerPort }) => containerPort)).toEqual([
+      web.ingress?.port,
+      web.ingress?.port,
+    ]);
   });
 
   it('goes one replica at a time: surge, prove, out of the routing, drain, stop, remove (L98-L102)', () => {
