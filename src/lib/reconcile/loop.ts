@@ -31,7 +31,7 @@ export type LoopOptions = PlanOptions & {
 };
 
 /** One activation goes on for this long at most; the next one continues from the record. In milliseconds. */
-const activationMs = 10 * 60_000;
+export const activationMs = 10 * 60_000;
 const longestPauseMs = 1000;
 /** The store is given this many looks in a row to take the routing. */
 const maxPublishFaults = 3;
