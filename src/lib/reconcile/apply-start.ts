@@ -4,6 +4,7 @@ import { containerName, networkName } from '../cluster/names.ts';
 import type { DesiredService } from '../cluster/wire.ts';
 import { NameTakenError } from '../docker/errors.ts';
 import { BusyError, describeError, StepError, UnavailableError } from '../errors.ts';
+import { createRedactor } from '../exec/redact.ts';
 import { mergeEnv } from '../secrets/secrets.ts';
 import { buildContainerSpec } from './container-spec.ts';
 import { ensureImage } from './images.ts';
@@ -21,8 +22,8 @@ const abortGraceSeconds = 5;
 export async function createReplica(session: Session, step: StepOf<'createReplica'>): Promise<void> {
   const { service, index, release, attempt } = step.args;
   const name = containerName({ ...service, index });
-  await rememberingFailure(session, step.key, release, async () => {
-    const image = await ensureImage(session, service.image);
+  await rememberingFailure(session, step.key, release, async (about) => {
+    about.imageId = (await ensureImage(session, service.image)).id;
     const env = await resolveEnv(session, service);
     await recordReplica(session, step.key, name, startingRecord(session, service, { release, attempt }));
     try {
@@ -35,7 +36,6 @@ export async function createReplica(session: Session, step: StepOf<'createReplic
       await undoCreate(session, step, name);
       throw error;
     }
-    return image.id;
   });
 }
 
@@ -46,7 +46,6 @@ export async function startReplica(session: Session, step: StepOf<'startReplica'
     const record = startingRecord(session, service, { release, attempt });
     await recordReplica(session, step.key, replica.name, record);
     await session.engine.startContainer(replica.containerId);
-    return undefined;
   });
 }
 
@@ -58,9 +57,10 @@ export async function admitReplica(session: Session, { key, args }: StepOf<'admi
 }
 
 export async function abortReplica(session: Session, { key, args }: StepOf<'abortReplica'>): Promise<void> {
-  const { replica, release, why } = args;
+  const { service, replica, release, why } = args;
   const details = await session.engine.inspectContainer(replica.containerId);
-  const error = `rollout aborted: ${why}${await describeLogs(session, replica.containerId)}`;
+  const redact = createRedactor(secretValues(service, details?.env ?? []));
+  const error = redact(`rollout aborted: ${why}${await describeLogs(session, replica.containerId)}`);
   const imageId = details?.imageId;
   await recordFailure(session, key, release, { error, ...(imageId === undefined ? {} : { imageId }) });
   session.probes.delete(replica.name);
@@ -97,13 +97,17 @@ async function makeAndStart(session: Session, container: NewContainer): Promise<
   }
 }
 
-/** What was made of a container that could not be started goes again, so that the next attempt starts clean. */
+/**
+ * What was made of a container that could not be started goes again, so that the next attempt starts clean. One that runs
+ * all the same, as when only the engine's answer was lost, goes on as an attempt: it has yet to prove itself.
+ */
 async function undoCreate(session: Session, step: StepOf<'createReplica'>, name: string): Promise<void> {
   const { service, index } = step.args;
   try {
     const details = await session.engine.inspectContainer(name);
-    const ours = details?.labels['reeve.node'] === session.nodeId && details.state !== 'running';
-    if (details !== undefined && ours) await session.engine.removeContainer(details.id, { force: true });
+    const ours = details?.labels['reeve.node'] === session.nodeId;
+    if (ours && details.state === 'running') return;
+    if (ours) await session.engine.removeContainer(details.id, { force: true });
     await releasePort(session, { ...service, index });
     await recordReplica(session, step.key, name, undefined);
   } catch (error) {
@@ -111,18 +115,19 @@ async function undoCreate(session: Session, step: StepOf<'createReplica'>, name:
   }
 }
 
-/** A failure of the release's own is remembered; an engine that is away is not its fault. */
+/** A failure of the release's own is remembered, with its image if it got that far; an engine that is away is not its fault. */
 async function rememberingFailure(
   session: Session,
   key: string,
   release: string,
-  attempt: () => Promise<string | undefined>,
+  attempt: (about: { imageId?: string }) => Promise<void>,
 ): Promise<void> {
+  const about: { imageId?: string } = {};
   try {
-    await attempt();
+    await attempt(about);
   } catch (error) {
     const blameless = error instanceof UnavailableError || error instanceof BusyError;
-    if (!blameless) await recordFailure(session, key, release, { error: describeError(error) });
+    if (!blameless) await recordFailure(session, key, release, { ...about, error: describeError(error) });
     throw error;
   }
 }
@@ -144,6 +149,15 @@ async function resolveEnv(
   if (service.secretRefs.length === 0) return service.env;
   const secrets = await session.secrets();
   return mergeEnv(service.env, await secrets.resolve(service.secretRefs));
+}
+
+/** What must not be told of a container's log: programs like to print what they cannot use. */
+function secretValues({ secretRefs }: DesiredService, env: readonly string[]): string[] {
+  const names = new Set(secretRefs.map(({ name }) => name));
+  return env.flatMap((variable) => {
+    const [name = '', ...value] = variable.split('=');
+    return names.has(name) ? [value.join('=')] : [];
+  });
 }
 
 async function describeLogs(session: Session, containerId: string): Promise<string> {

@@ -57,7 +57,7 @@ export async function gatherFacts(session: Session): Promise<Facts> {
     ports: session.ports.value.ports,
     routingPublished: false,
     probes: session.probes,
-    holds: await readHolds(ctx.paths, ctx.clock.now()),
+    holds: await readHolds(ctx.paths, ctx.clock.now(), ctx.log),
     announcedRemovals: hasUndesired(desired, sorted.replicas.map(serviceKey))
       ? await readAnnounced(session)
       : [],

@@ -2,6 +2,7 @@
 // than a second, so that a wake, another service or a fix for a broken release never waits behind a drain.
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { describeError } from '../errors.ts';
 import { publishStatus } from '../publish/status-writer.ts';
 import { appendHistory } from '../state/history.ts';
 import { version } from '../version.ts';
@@ -45,11 +46,23 @@ export async function runLoop(session: Session, options: LoopOptions): Promise<L
     reported: 0,
     desiredReadAt: undefined,
   };
+  try {
+    return await lookUntilOver(session, loop, options);
+  } finally {
+    // After a look that failed, too: what has begun is settled and told before the lock is given back.
+    await loop.turns.all();
+    await saveEvents(session).catch((error: unknown) => {
+      session.ctx.log.warning(`cannot record what was done: ${describeError(error)}`);
+    });
+    session.ctx.log.progress(undefined);
+  }
+}
+
+async function lookUntilOver(session: Session, loop: LoopState, options: LoopOptions): Promise<LoopResult> {
   for (;;) {
     const look = await lookOnce(session, loop, options);
     await saveEvents(session);
     if (look.over) {
-      session.ctx.log.progress(undefined);
       const deferred = [
         ...look.plan.deferred,
         ...[...loop.busyLocks].map(([key, reason]) => ({ key, reason })),
@@ -98,8 +111,7 @@ async function lookOnce(session: Session, loop: LoopState, options: LoopOptions)
   for (const turn of due) loop.turns.add(takeTurn(session, turn, loop.busyLocks));
   clearOldFaults(session, plan);
   const troubles = [...troublesOf(plan, session.faults), ...routing.errors.map(edgeTrouble)];
-  await publishLook(session, { facts, plan, troubles, force: session.actions.length > loop.reported });
-  loop.reported = session.actions.length;
+  const unpublished = await publishLook(session, loop, { facts, plan, troubles, options });
   const waits = [...plan.services.flatMap((service) => service.waits), ...restingUntil(session, plan)];
   // What ended during this look has not been looked at since: the loop must not end on it.
   const turning = loop.turns.size > 0 || facts.busy.size > 0;
@@ -107,7 +119,8 @@ async function lookOnce(session: Session, loop: LoopState, options: LoopOptions)
   const over = stopping ? !turning : !pending || loop.publishFaults >= maxPublishFaults;
   const doing = waits[0] === undefined ? (due[0]?.key ?? 'steps under way') : `waiting for ${waits[0].why}`;
   const dueAt = waits.map(({ until }) => until);
-  return { facts, plan, troubles, over, pending, doing, dueAt, settledBefore };
+  const told = [...troubles, ...unpublished];
+  return { facts, plan, troubles: told, over, pending, doing, dueAt, settledBefore };
 }
 
 function settledOf(session: Session, loop: LoopState): number {
@@ -124,7 +137,9 @@ async function refreshDesired(session: Session, loop: LoopState): Promise<void> 
 }
 
 function isStopping(session: Session, loop: LoopState, now: Date): boolean {
-  return session.ctx.signal.aborted || now.getTime() - loop.startedAt.getTime() > activationMs;
+  // A clock that was set back must not make it endless.
+  const ageMs = Math.abs(now.getTime() - loop.startedAt.getTime());
+  return session.ctx.signal.aborted || ageMs > activationMs;
 }
 
 /** Services whose steps start now: looks always, changes as far as the bound allows. */
@@ -165,9 +180,44 @@ function clearOldFaults(session: Session, plan: Plan): void {
   }
 }
 
+/** A status that cannot be written is a trouble of the tick, and no reason to leave the services alone. */
 async function publishLook(
   session: Session,
-  look: { facts: Facts; plan: Plan; troubles: readonly Trouble[]; force: boolean },
+  loop: LoopState,
+  look: { facts: Facts; plan: Plan; troubles: readonly Trouble[]; options: LoopOptions },
+): Promise<Trouble[]> {
+  const force = session.actions.length > loop.reported;
+  const done = session.actions.length;
+  try {
+    await publishReport(session, { ...look, ...wholeNode(session, look) }, force);
+    loop.reported = done;
+    return [];
+  } catch (error) {
+    return [{ key: 'status', message: describeError(error) }];
+  }
+}
+
+/** What a run for one service leaves alone is told all the same: the node has not converged by looking away. */
+function wholeNode(
+  session: Session,
+  {
+    facts,
+    plan,
+    troubles,
+    options,
+  }: { facts: Facts; plan: Plan; troubles: readonly Trouble[]; options: LoopOptions },
+): { plan: Plan; troubles: readonly Trouble[] } {
+  if (options.only === undefined) return { plan, troubles };
+  const whole = planReconcile(facts, { allowRemoval: options.allowRemoval });
+  const known = new Set(troubles.map(({ key }) => key));
+  const others = troublesOf(whole, session.faults).filter(({ key }) => !known.has(key));
+  return { plan: whole, troubles: [...troubles, ...others] };
+}
+
+async function publishReport(
+  session: Session,
+  look: { facts: Facts; plan: Plan; troubles: readonly Trouble[] },
+  force: boolean,
 ): Promise<void> {
   const { ctx, cluster, store, nodeId } = session;
   const reporter = {
@@ -177,7 +227,7 @@ async function publishLook(
     reeveVersion: version,
   };
   const report = reportLook(look.facts, look.plan, look.troubles, reporter);
-  await publishStatus({ ctx, cluster, store, nodeId }, { ...report, force: look.force });
+  await publishStatus({ ctx, cluster, store, nodeId }, { ...report, force });
 }
 
 function edgeTrouble(message: string): Trouble {
@@ -185,8 +235,9 @@ function edgeTrouble(message: string): Trouble {
 }
 
 async function saveEvents(session: Session): Promise<void> {
-  const events = session.events.splice(0);
+  const events = [...session.events];
   await appendHistory(session.ctx.paths, events);
+  session.events.splice(0, events.length);
 }
 
 /** True if somebody has asked for a look; the request is consumed before the world is read. */

@@ -68,7 +68,8 @@ function planStarting(
       step: step(replica, 'startReplica', 'it was made and not started', { service, replica, ...attempt }),
     };
   }
-  if (replica.state !== 'running') return abort(replica, record, `it did not stay up: ${replica.statusText}`);
+  if (replica.state !== 'running')
+    return abort(service, replica, { ...attempt, why: `it did not stay up: ${replica.statusText}` });
   return planProbing(facts, service, replica, record);
 }
 
@@ -86,7 +87,8 @@ function planProbing(
     return { step: step(replica, 'admitReplica', reason, { replica, release: record.release }) };
   }
   const why = probe?.failed ?? describeLate(url, probe, record, facts.now);
-  if (why !== undefined) return abort(replica, record, why);
+  if (why !== undefined)
+    return abort(service, replica, { release: record.release, attempt: record.attempt, why });
   const nextAt = probe?.nextAt ?? firstLookAt(url, record.since, facts.now);
   if (facts.now < nextAt) return { wait: { until: nextAt, why: 'the next health probe' } };
   if (url === undefined) return { step: step(replica, 'checkReplica', 'has it stayed up', { replica }) };
@@ -137,7 +139,9 @@ function planStopping(
   record: ReplicaRecord & { phase: 'stopping' },
 ): ReplicaPlan {
   const alive = ['running', 'restarting', 'paused'].includes(replica.state);
-  if (!alive) return record.afterwards === 'keep' ? 'nothing' : remove(replica, record.reason);
+  // A container is kept for the time of an attempt, which only a database that is desired can be going through.
+  const kept = record.afterwards === 'keep' && service?.database !== undefined;
+  if (!alive) return kept ? 'nothing' : remove(replica, record.reason);
   const killAt = later(new Date(record.killAt), stopSlackMs);
   if (facts.stopsAsked.has(replica.name)) {
     if (facts.now < killAt) return { wait: { until: killAt, why: `replica ${replica.index} to stop` } };
@@ -157,11 +161,11 @@ function remove(replica: Replica, reason: string): ReplicaPlan {
 }
 
 function abort(
+  service: DesiredService,
   replica: Replica,
-  { release, attempt }: { release: string; attempt: number },
-  why: string,
+  { release, attempt, why }: { release: string; attempt: number; why: string },
 ): ReplicaPlan {
-  return { step: step(replica, 'abortReplica', why, { replica, why, release, attempt }) };
+  return { step: step(replica, 'abortReplica', why, { service, replica, why, release, attempt }) };
 }
 
 /** A step about one replica. */

@@ -17,7 +17,7 @@ export type StepArguments = {
   /** A starting replica has proven itself: it serves from now on. */
   admitReplica: { replica: Replica; release: string };
   /** A starting replica has failed: tell why, remember its release, remove it. The old ones stay. */
-  abortReplica: { replica: Replica; release: string; attempt: number; why: string };
+  abortReplica: { service: DesiredService; replica: Replica; release: string; attempt: number; why: string };
   /** Out of the routing; the wait follows once every edge's shard says so. */
   drainReplica: { replica: Replica };
   /** Every shard is without the replica: the wait begins. */
