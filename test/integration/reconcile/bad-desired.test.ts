@@ -155,8 +155,8 @@ describe('a service that cannot be', () => {
     expect(await node.containers()).toEqual(running);
     expect(node.shard().backends).toHaveLength(2);
     expect(node.status().services.map(({ service, state }) => `${service} ${state}`)).toEqual([
-      'worker running',
       'web error',
+      'worker running',
     ]);
   });
 
