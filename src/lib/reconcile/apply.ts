@@ -66,10 +66,11 @@ async function checkReplica(session: Session, { args }: StepOf<'checkReplica'>):
   session.probes.set(replica.name, { passes: 0, nextAt, last: restarts, failed: restarts });
 }
 
-/** A network that cannot be joined is told and tried again; the container goes on serving. */
+/** A network that cannot be joined is told and tried again by the next run; the container goes on serving. */
 async function joinNetwork(session: Session, { args }: StepOf<'joinNetwork'>): Promise<void> {
   const { replica } = args;
   const name = networkName(replica.project);
+  session.rechecked.add(`join ${replica.name}`);
   try {
     await session.engine.ensureNetwork(name, {});
     await session.engine.connectNetwork(name, replica.containerId, [replica.service]);

@@ -83,7 +83,7 @@ export type Facts = {
   busy: ReadonlySet<string>;
   /** Container names whose stop this process has asked for already. */
   stopsAsked: ReadonlySet<string>;
-  /** Failed releases whose tag this process has looked at again, as `<key> <release>`. */
+  /** What this process tries once: failed releases looked at again, `<key> <release>`, and joins, `join <container>`. */
   rechecked: ReadonlySet<string>;
 };
 

@@ -45,7 +45,7 @@ export function planService(
     service.database === undefined
       ? planNext(standing, failure?.error)
       : planDatabase(standing, failure?.error);
-  const steps = [...forgetMissing(key, record, replicas), ...planNetworks(replicas), ...next.steps];
+  const steps = [...forgetMissing(key, record, replicas), ...planNetworks(facts, replicas), ...next.steps];
   const problem = next.problem ?? problemOf(standing);
   if (failure === undefined) {
     return { key, steps, waits: underWay.waits, ...(headline && { headline }), ...(problem && { problem }) };
@@ -159,8 +159,9 @@ function forgetMissing(key: string, record: ServiceRecord, replicas: readonly Re
 }
 
 /** Without its network a container has no port either: joining brings back both. */
-function planNetworks(replicas: readonly Replica[]): Step[] {
+function planNetworks(facts: Facts, replicas: readonly Replica[]): Step[] {
   return replicas
+    .filter((replica) => !facts.rechecked.has(`join ${replica.name}`))
     .filter((replica) => replica.state === 'running')
     .filter((replica) => !replica.networks.includes(`launchpadnet_${replica.project}`))
     .map((replica) => step(replica, 'joinNetwork', 'it has left its project network', { replica }));
