@@ -1,5 +1,6 @@
 // Does one step. Each handler writes down what it is about to do before it does it, unless doing it twice is harmless.
 import { networkName } from '../cluster/names.ts';
+import { PullError } from '../docker/errors.ts';
 import { describeError } from '../errors.ts';
 import { abortReplica, admitReplica, createReplica, startReplica } from './apply-start.ts';
 import { drainReplica, removeReplica, stopReplica, waitForDrain } from './apply-stop.ts';
@@ -86,11 +87,15 @@ async function forgetReplica(session: Session, { key, args }: StepOf<'forgetRepl
   await recordReplica(session, key, args.name, undefined);
 }
 
-/** The registry is asked once a run; another image under the failed tag may be tried at once. */
+/** The registry is asked once a run; another image under the failed tag, or one at last, may be tried at once. */
 async function recheckImage(session: Session, { key, args }: StepOf<'recheckImage'>): Promise<void> {
   const { service, release, failure } = args;
   session.rechecked.add(`${key} ${release}`);
-  if (failure.imageId === undefined) return;
-  const image = await ensureImage(session, service.image);
-  if (image.id !== failure.imageId) await clearFailure(session, key, release);
+  try {
+    const image = await ensureImage(session, service.image);
+    if (image.id !== failure.imageId) await clearFailure(session, key, release);
+  } catch (error) {
+    // Still not to be had: the failure stands as it was told.
+    if (!(error instanceof PullError)) throw error;
+  }
 }
