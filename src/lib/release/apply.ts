@@ -37,6 +37,7 @@ export async function applyEdit(writing: Writing, state: NodeState, edit: Edit):
     } catch (error) {
       if (!(error instanceof PreconditionError)) throw error;
     }
+    writing.ctx.log.debug(`${state.node} was changed meanwhile: merging again`);
     await writing.ctx.clock.sleep(attempt * 50 * Math.random());
     current = await readNode(writing.target, state.node);
   }

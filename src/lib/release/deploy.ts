@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { nodeKey } from '../cluster/keys.ts';
 import type { DesiredService } from '../cluster/wire.ts';
+import type { ClusterConfig } from '../config/config.ts';
 import { requireCluster } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError, InputError } from '../errors.ts';
@@ -14,6 +15,7 @@ import { type DeployFile, type PlacedService, parseDeployFile } from './parse.ts
 import { planDeploy, type Scope } from './plan.ts';
 import { type PlannedNode, type Release, type ReleaseOptions, runRelease } from './run.ts';
 import { openTarget } from './target.ts';
+import { inTurn, type Turn } from './turn.ts';
 
 export type DeployRequest = ReleaseOptions & {
   what: { file: string; service: string | undefined } | { remove: string };
@@ -24,6 +26,15 @@ type Intent = { reason: string; scope: Scope; services: readonly PlacedService[]
 
 export async function deploy(ctx: Context, request: DeployRequest): Promise<Outcome> {
   const cluster = requireCluster(ctx.config);
+  return await inTurn(ctx, cluster, request, (turn) => deployInTurn(ctx, cluster, request, turn));
+}
+
+async function deployInTurn(
+  ctx: Context,
+  cluster: ClusterConfig,
+  request: DeployRequest,
+  turn: Turn,
+): Promise<Outcome> {
   const target = await openTarget(ctx, cluster);
   const known = await listNodes(target);
   const { what } = request;
@@ -43,7 +54,7 @@ export async function deploy(ctx: Context, request: DeployRequest): Promise<Outc
     question: questionFor(ctx, request, nodes),
     awaited: awaitedKeys(intent.services),
   };
-  return await runRelease(ctx, { cluster, target, options: request }, release);
+  return await runRelease(ctx, { cluster, target, options: request, turn }, release);
 }
 
 function removalIntent(project: string): Intent {

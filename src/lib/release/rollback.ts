@@ -1,4 +1,5 @@
 // `rollback` and `restart`: one service, on every node that has it.
+import type { ClusterConfig } from '../config/config.ts';
 import { requireCluster } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { InputError } from '../errors.ts';
@@ -11,13 +12,23 @@ import { findEarlier, planRollback } from './plan-rollback.ts';
 import type { RawService } from './raw-document.ts';
 import { type PlannedNode, type Release, type ReleaseOptions, runRelease } from './run.ts';
 import { openTarget } from './target.ts';
+import { inTurn, type Turn } from './turn.ts';
 
 export type ServiceRequest = ReleaseOptions & { key: string };
 
 /** To the definition that differed last but (to - 1), as the node itself had it. */
 export async function rollback(ctx: Context, request: ServiceRequest & { to: number }): Promise<Outcome> {
-  const { key, to } = request;
   const cluster = requireCluster(ctx.config);
+  return await inTurn(ctx, cluster, request, (turn) => rollbackInTurn(ctx, cluster, request, turn));
+}
+
+async function rollbackInTurn(
+  ctx: Context,
+  cluster: ClusterConfig,
+  request: ServiceRequest & { to: number },
+  turn: Turn,
+): Promise<Outcome> {
+  const { key, to } = request;
   const target = await openTarget(ctx, cluster);
   const { holders, failures } = await findHolders(target, key);
   const planned = await mapBounded(holders, parallel, async (holder): Promise<PlannedNode | NodeFailure> => {
@@ -37,13 +48,22 @@ export async function rollback(ctx: Context, request: ServiceRequest & { to: num
     question: undefined,
     awaited: new Map(),
   };
-  return await runRelease(ctx, { cluster, target, options: request }, release);
+  return await runRelease(ctx, { cluster, target, options: request, turn }, release);
 }
 
 /** A new `restartAt`, which is another stamp: each node replaces the service's containers as in a rollout. */
 export async function restart(ctx: Context, request: ServiceRequest): Promise<Outcome> {
-  const { key } = request;
   const cluster = requireCluster(ctx.config);
+  return await inTurn(ctx, cluster, request, (turn) => restartInTurn(ctx, cluster, request, turn));
+}
+
+async function restartInTurn(
+  ctx: Context,
+  cluster: ClusterConfig,
+  request: ServiceRequest,
+  turn: Turn,
+): Promise<Outcome> {
+  const { key } = request;
   const target = await openTarget(ctx, cluster);
   const { holders, failures } = await findHolders(target, key);
   const restartAt = ctx.clock.now().toISOString();
@@ -56,7 +76,7 @@ export async function restart(ctx: Context, request: ServiceRequest): Promise<Ou
     question: `restart ${key} on ${names}?`,
     awaited: new Map(),
   };
-  return await runRelease(ctx, { cluster, target, options: request }, release);
+  return await runRelease(ctx, { cluster, target, options: request, turn }, release);
 }
 
 type Holder = { state: NodeState; service: RawService };

@@ -10,6 +10,7 @@ import { confirm } from './confirm.ts';
 import { describeChange, describeExtent, describeFailure, type NodeFailure } from './describe.ts';
 import { type NodeState, parallel, type Target } from './gather.ts';
 import type { Change, Edit, NodePlan } from './plan.ts';
+import type { Turn } from './turn.ts';
 import { waitForNodes } from './wait.ts';
 import { wakeNodes } from './wake.ts';
 
@@ -35,7 +36,7 @@ export type ReleaseOptions = {
 };
 
 /** Where a release goes, and how. */
-export type ReleaseSetting = { cluster: ClusterConfig; target: Target; options: ReleaseOptions };
+export type ReleaseSetting = { cluster: ClusterConfig; target: Target; options: ReleaseOptions; turn: Turn };
 
 export async function runRelease(ctx: Context, setting: ReleaseSetting, release: Release): Promise<Outcome> {
   const { options } = setting;
@@ -57,6 +58,7 @@ export async function runRelease(ctx: Context, setting: ReleaseSetting, release:
     await recordHistory(ctx, release.reason, written);
     if (options.notify) await wakeNodes(ctx, setting.cluster);
   }
+  await setting.turn.end();
   const late = await waitFor(ctx, setting, release, results);
   return finalOutcome(results, [...release.failures, ...failures], late);
 }
