@@ -170,7 +170,7 @@ export const commands: readonly CommandSpec[] = [
   {
     path: 'units verify',
     summary: 'check syntax, sandbox and next runs of the units',
-    options: [{ flags: '--from <directory>', description: 'other unit files than those installed' }],
+    options: [{ flags: '--root <directory>', description: 'the directory that stands for /, for an image' }],
     load: () => import('./units-verify.ts'),
   },
   {

@@ -5,6 +5,6 @@ import { verifyUnits } from '../lib/systemd/verify.ts';
 import type { CommandInput } from './command.ts';
 
 export async function run({ base, options }: CommandInput): Promise<Outcome> {
-  const { from } = options;
-  return await verifyUnits(base, typeof from === 'string' ? { directory: resolve(from) } : {});
+  const { root } = options;
+  return await verifyUnits(base, { root: typeof root === 'string' ? resolve(root) : '/' });
 }

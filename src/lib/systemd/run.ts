@@ -1,6 +1,7 @@
 // The units of a configuration: shown, compared with what is there, put in place.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { BaseContext, Context } from '../context.ts';
 import { ConfigError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
@@ -76,11 +77,16 @@ async function planFor(config: ConfiguredCluster, configFile: string, root: stri
   return planUnits(wanted, await gatherUnits(root));
 }
 
-/** A configuration below the root of an image is where the units will find it without that root. */
 function render(config: ConfiguredCluster, configFile: string, root: string): DropIn[] {
-  const inside =
-    root !== '/' && configFile.startsWith(`${root}/`) ? configFile.slice(root.length) : configFile;
-  return renderDropIns(config, inside);
+  if (root === '/') return renderDropIns(config, configFile);
+  const inside = (path: string): string => (path.startsWith(`${root}/`) ? path.slice(root.length) : path);
+  const { cluster } = config;
+  if (cluster === undefined) return renderDropIns({}, inside(configFile));
+  // An image's configuration is read below its root, and so its secrets are looked for there, unless it names a place.
+  const secrets = cluster.secrets.startsWith('file:')
+    ? pathToFileURL(inside(fileURLToPath(cluster.secrets))).href
+    : cluster.secrets;
+  return renderDropIns({ cluster: { ...cluster, secrets } }, inside(configFile));
 }
 
 function tellChange(change: UnitChange, root: string): string {

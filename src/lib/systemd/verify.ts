@@ -10,17 +10,15 @@ import { isSystemdRunning, runAnalyze } from './invocation.ts';
 import { isStalledTimer, readUnitStates } from './list.ts';
 import { exposureLimit, unitDirectory } from './units.ts';
 
-/** `directory`: other unit files than those installed. */
-export async function verifyUnits(
-  base: BaseContext,
-  { directory }: { directory?: string },
-): Promise<Outcome> {
-  const paths = await listUnitPaths(directory ?? unitDirectory);
-  const { signal } = base;
+/** `root`: the directory that stands for `/`, for an image. Drop-ins count. */
+export async function verifyUnits(base: BaseContext, { root }: { root: string }): Promise<Outcome> {
+  const paths = await listUnitPaths(root);
+  const isImage = root !== '/';
+  const tool: Tool = { rootArgs: isImage ? [`--root=${root}`] : [], signal: base.signal };
   const problems = [
-    ...(await checkSyntax(paths, signal)),
-    ...(await checkExposure(paths, signal)),
-    ...(directory === undefined && isSystemdRunning() ? await checkTimers(base) : []),
+    ...(await checkSyntax(paths, tool)),
+    ...(await checkExposure(paths, tool)),
+    ...(!isImage && isSystemdRunning() ? await checkTimers(base) : []),
   ];
   return {
     outcome: problems.length === 0 ? 'done' : 'failed',
@@ -29,31 +27,35 @@ export async function verifyUnits(
   };
 }
 
-async function listUnitPaths(directory: string): Promise<string[]> {
+type Tool = { rootArgs: readonly string[]; signal: AbortSignal };
+
+/** As the machine has them, without the root of an image. */
+async function listUnitPaths(root: string): Promise<string[]> {
+  const directory = join(root, unitDirectory);
   const names = await readdir(directory).catch((error: unknown) => {
     if (systemErrorCode(error) === 'ENOENT') return [];
     throw fileError('read', directory, error);
   });
   const units = names.filter((name) => /^reeve.*\.(target|timer|path|socket|service)$/.test(name));
-  if (units.length > 0) return units.sort().map((name) => join(directory, name));
+  if (units.length > 0) return units.sort().map((name) => join(unitDirectory, name));
   throw new ConfigError(
     `cannot verify units: there is none of reeve in ${directory}; scripts/install puts them there`,
   );
 }
 
 /** A misspelt setting is a warning on stderr, with status 0: whatever it says is a problem. */
-async function checkSyntax(paths: readonly string[], signal: AbortSignal): Promise<string[]> {
+async function checkSyntax(paths: readonly string[], { rootArgs, signal }: Tool): Promise<string[]> {
   // Only of these units: those that they refer to are the machine's business.
-  const args = ['verify', '--recursive-errors=no', ...paths];
+  const args = ['verify', ...rootArgs, '--recursive-errors=no', ...paths];
   const { status, stdout, stderr } = await runAnalyze(args, { signal, okStatuses: anyStatus });
   const said = `${stdout}${stderr}`.split('\n').filter((line) => line !== '');
   return said.length === 0 && status !== 0 ? [`systemd-analyze verify ended with status ${status}`] : said;
 }
 
-async function checkExposure(paths: readonly string[], signal: AbortSignal): Promise<string[]> {
+async function checkExposure(paths: readonly string[], { rootArgs, signal }: Tool): Promise<string[]> {
   const problems: string[] = [];
   for (const path of paths.filter((name) => name.endsWith('.service'))) {
-    const args = ['security', '--offline=true', `--threshold=${exposureLimit}`, path];
+    const args = ['security', ...rootArgs, '--offline=true', `--threshold=${exposureLimit}`, path];
     const { status, stdout, stderr } = await runAnalyze(args, { signal, okStatuses: anyStatus });
     if (status === 0) continue;
     const summary = /exposure level for .*: ([\d.]+)/.exec(stdout)?.[1];

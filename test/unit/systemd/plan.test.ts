@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import type { UnitFacts } from '../../../src/lib/systemd/facts.ts';
+import { describeChange, planUnits } from '../../../src/lib/systemd/plan.ts';
+
+const nothing: UnitFacts = { dropIns: new Map(), enabled: new Set() };
+const tick = { unit: 'reeve-reconcile.timer', text: '[Timer]\nOnUnitInactiveSec=45s\n' };
+
+describe('the plan for the units', () => {
+  it('is empty for an unchanged configuration on a machine that has it', () => {
+    expect(planUnits({ dropIns: [], roles: [] }, nothing)).toEqual([]);
+    const facts = { dropIns: new Map([[tick.unit, tick.text]]), enabled: new Set(['reeve-app.target']) };
+    expect(planUnits({ dropIns: [tick], roles: ['app'] }, facts)).toEqual([]);
+  });
+
+  it('writes what is missing and switches on what the roles want', () => {
+    expect(planUnits({ dropIns: [tick], roles: ['app', 'edge'] }, nothing)).toEqual([
+      { kind: 'write', ...tick, was: undefined },
+      { kind: 'enable', unit: 'reeve-app.target' },
+      { kind: 'enable', unit: 'reeve-edge.target' },
+    ]);
+  });
+
+  it('replaces what differs, removes what is left over, switches off what no role wants', () => {
+    const old = '[Timer]\nOnUnitInactiveSec=30s\n';
+    const dropIns = new Map([
+      [tick.unit, old],
+      ['reeve-heartbeat.timer', 'x'],
+    ]);
+    const facts = { dropIns, enabled: new Set(['reeve-app.target', 'reeve-edge.target']) };
+    expect(planUnits({ dropIns: [tick], roles: ['app'] }, facts)).toEqual([
+      { kind: 'write', ...tick, was: old },
+      { kind: 'remove', unit: 'reeve-heartbeat.timer', was: 'x' },
+      { kind: 'disable', unit: 'reeve-edge.target' },
+    ]);
+  });
+
+  it('is told line by line', () => {
+    const change = { kind: 'write', ...tick, was: '[Timer]\nOnUnitInactiveSec=30s\n' } as const;
+    expect(describeChange(change, (unit) => `/etc/${unit}`)).toEqual([
+      '/etc/reeve-reconcile.timer:',
+      '- OnUnitInactiveSec=30s',
+      '+ OnUnitInactiveSec=45s',
+    ]);
+  });
+});

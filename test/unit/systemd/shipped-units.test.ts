@@ -1,0 +1,214 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { activationMs } from '../../../src/lib/reconcile/loop.ts';
+import { hiddenPaths, roleTargets, rootTarget, services, timers } from '../../../src/lib/systemd/units.ts';
+
+const directory = resolve(import.meta.dirname, '../../../systemd');
+
+type Unit = { name: string; text: string; settings: ReadonlyMap<string, readonly string[]> };
+
+/** Settings by `Section.Key`, in order; comments left out. */
+function parseUnit(name: string): Unit {
+  const text = readFileSync(join(directory, name), 'utf8');
+  const settings = new Map<string, string[]>();
+  let section = '';
+  for (const line of text.split('\n')) {
+    if (line.startsWith('[')) section = line.slice(1, -1);
+    const match = /^([A-Za-z]+)=(.*)$/.exec(line);
+    if (match === null) continue;
+    const key = `${section}.${match[1]}`;
+    settings.set(key, [...(settings.get(key) ?? []), match[2] as string]);
+  }
+  return { name, text, settings };
+}
+
+const units = readdirSync(directory)
+  .filter((name) => !name.endsWith('.conf'))
+  .sort()
+  .map(parseUnit);
+const ofKind = (kind: string): Unit[] => units.filter(({ name }) => name.endsWith(`.${kind}`));
+const one = (unit: Unit, key: string): string | undefined => {
+  const values = unit.settings.get(key) ?? [];
+  expect(values.length, `${unit.name}: ${key}`).toBeLessThanOrEqual(1);
+  return values[0];
+};
+
+const spanUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, min: 60_000, h: 3_600_000 };
+
+function spanMs(text: string | undefined): number {
+  const match = /^(\d+)(ms|s|min|h)$/.exec(text ?? '');
+  return match === null ? Number.NaN : Number(match[1]) * (spanUnits[match[2] as string] as number);
+}
+
+/** All of the sandbox but what is each unit's own. */
+function sandboxOf({ text }: Unit): string {
+  return text.slice(text.indexOf('# Root, and without'));
+}
+
+const byName = (unit: Unit): [string, Unit] => [unit.name, unit];
+const allServices = ofKind('service').map(byName);
+const started = allServices.filter(([name]) => !name.includes('@'));
+const intervalTimers = ofKind('timer').filter(({ settings }) => !settings.has('Timer.OnCalendar'));
+
+describe('shipped units', () => {
+  it('are those that the code knows', () => {
+    expect(ofKind('service').map(({ name }) => name)).toEqual(services.map(({ unit }) => unit).sort());
+    expect(intervalTimers.map(({ name }) => name)).toEqual(timers.map(({ unit }) => unit).sort());
+    const targets = [rootTarget, ...Object.values(roleTargets)];
+    expect(ofKind('target').map(({ name }) => name)).toEqual(targets.sort());
+  });
+
+  it.each(units.map(byName))('%s tells what it is for, and where more stands', (_, unit) => {
+    expect(unit.text).toMatch(/^# /);
+    expect(one(unit, 'Unit.Description')).toMatch(/\w/);
+    expect(one(unit, 'Unit.Documentation')).toBe('file:/opt/reeve/current/docs/units.md');
+  });
+});
+
+describe('timers', () => {
+  it.each(ofKind('timer').map(byName))('%s always has a next run (O39)', (_, { settings }) => {
+    expect(settings.has('Timer.OnUnitActiveSec')).toBe(false);
+    const isCalendar = settings.has('Timer.OnCalendar');
+    expect(settings.has('Timer.OnUnitInactiveSec')).toBe(!isCalendar);
+    expect(settings.has('Timer.OnActiveSec')).toBe(!isCalendar);
+  });
+
+  it.each(timers.map((timer) => [timer.unit, timer] as const))(
+    '%s has the default interval',
+    (name, timer) => {
+      const unit = parseUnit(name);
+      expect(spanMs(one(unit, 'Timer.OnUnitInactiveSec'))).toBe(timer.defaultMs);
+      expect(spanMs(one(unit, 'Timer.OnActiveSec'))).toBe(timer.firstMs);
+      expect(one(unit, 'Timer.AccuracySec')).toBe('1s');
+      expect(spanMs(one(unit, 'Timer.RandomizedDelaySec'))).toBeLessThanOrEqual(timer.defaultMs / 20);
+      expect(one(unit, 'Timer.FixedRandomDelay')).toBe('yes');
+    },
+  );
+
+  it.each(
+    ofKind('timer')
+      .filter(({ settings }) => settings.has('Timer.OnCalendar'))
+      .map(byName),
+  )('%s is in UTC and is caught up after a time off (O41)', (_, unit) => {
+    expect(one(unit, 'Timer.OnCalendar')).toMatch(/ UTC$/);
+    expect(one(unit, 'Timer.Persistent')).toBe('yes');
+  });
+
+  it('belong to a target, which wants them by itself', () => {
+    const wanted = ofKind('target').flatMap(
+      ({ settings }) => settings.get('Unit.Wants')?.join(' ').split(' ') ?? [],
+    );
+    const parts = [...ofKind('timer'), ...ofKind('path')];
+    expect(parts.map(({ name }) => name).sort()).toEqual(wanted.sort());
+    for (const unit of parts) {
+      expect(one(unit, 'Unit.PartOf')).toMatch(/^reeve(-app|-edge)?\.target$/);
+      expect(unit.text).not.toContain('[Install]');
+    }
+  });
+});
+
+describe('path units', () => {
+  it.each(ofKind('path').map(byName))('%s has no limit that could stop it for good (R60)', (name, unit) => {
+    expect(one(unit, 'Unit.StartLimitIntervalSec')).toBe('0');
+    expect(one(unit, 'Path.TriggerLimitIntervalSec')).toBe('0');
+    const concern = /^reeve-(.+)\.path$/.exec(name)?.[1];
+    expect(one(unit, 'Path.PathExists')).toBe(`/run/reeve/wake/${concern}`);
+    const service = parseUnit(`reeve-${concern}.service`);
+    expect(one(service, 'Unit.StartLimitIntervalSec')).toBe('0');
+    // Before our code, outside the sandbox, and whatever the wake is: a file, or a directory that somebody made.
+    expect(one(service, 'Service.ExecStartPre')).toMatch(`+/bin/sh -c 'rm -rf /run/reeve/wake/${concern};`);
+    expect(one(service, 'Service.ExecStart')).toMatch(/ --wait \d+$/);
+  });
+});
+
+describe('services', () => {
+  it.each(allServices)('%s ends in any case (O40)', (_, unit) => {
+    expect(one(unit, 'Service.Type')).toBe('oneshot');
+    expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(0);
+    expect(spanMs(one(unit, 'Service.TimeoutStopSec'))).toBeGreaterThan(0);
+    expect(one(unit, 'Service.KillMode')).toBe('mixed');
+    expect(unit.settings.has('Service.Restart')).toBe(false);
+    expect(unit.settings.has('Service.RemainAfterExit')).toBe(false);
+    // A condition that does not hold leaves no trace from which the timer could count.
+    expect([...unit.settings.keys()].filter((key) => /^Unit\.(Condition|Assert)/.test(key))).toEqual([]);
+  });
+
+  it('give the reconcile more time than its inner deadlines (O40)', () => {
+    const unit = parseUnit('reeve-reconcile.service');
+    const waitMs = Number(/--wait (\d+)$/.exec(one(unit, 'Service.ExecStart') ?? '')?.[1]) * 1000;
+    const stepMs = 5 * 60_000;
+    expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(waitMs + activationMs + stepMs);
+  });
+
+  it.each(started)('%s takes a busy lock for no failure, and tells of every other', (name, unit) => {
+    expect(one(unit, 'Service.SuccessExitStatus')).toBe('75');
+    expect(one(unit, 'Unit.OnFailure')).toBe('reeve-failed@%n.service');
+    expect(one(unit, 'Unit.StartLimitIntervalSec')).toBe('0');
+    const concern = /^reeve-(.+)\.service$/.exec(name)?.[1];
+    expect(one(unit, 'Service.ExecStopPost')).toBe(
+      `/bin/sh -c '[ "$SERVICE_RESULT" = success ] || exec /usr/local/bin/reeve ended ${concern}'`,
+    );
+  });
+
+  it('never call the failure hook for the failure hook', () => {
+    expect(parseUnit('reeve-failed@.service').settings.has('Unit.OnFailure')).toBe(false);
+  });
+
+  it.each(allServices)('%s makes its directories, or does without them (O47, O48)', (_, unit) => {
+    expect(unit.settings.has('Service.RuntimeDirectory')).toBe(false);
+    expect(one(unit, 'Service.StateDirectory')).toBe('reeve');
+    expect(one(unit, 'Service.CacheDirectory')).toBe('reeve');
+    // Made by the first command, where it is missing.
+    expect(one(unit, 'Service.ReadWritePaths')).toBe('-/run/reeve');
+    expect(one(unit, 'Service.ExecStartPre')).toMatch(
+      /^\+.*test -d \/run\/reeve\/locks \|\| exec systemd-tmpfiles --create reeve\.conf'$/,
+    );
+  });
+
+  it.each(allServices)('%s has the same sandbox as the others, and Node.js lives in it (O49)', (_, unit) => {
+    expect(sandboxOf(unit)).toBe(sandboxOf(allServices[0]?.[1] as Unit));
+    expect(unit.settings.has('Service.MemoryDenyWriteExecute')).toBe(false);
+    expect(unit.text).toContain('# Never MemoryDenyWriteExecute=');
+    expect(one(unit, 'Service.CapabilityBoundingSet')).toBe('');
+    expect(one(unit, 'Service.ProtectSystem')).toBe('strict');
+    expect(one(unit, 'Service.NoNewPrivileges')).toBe('yes');
+    expect(unit.settings.has('Service.User')).toBe(false);
+  });
+
+  it.each(services.map((service) => [service.unit, service] as const))(
+    '%s does not see what it does not need',
+    (name, service) => {
+      const hidden = hiddenPaths(service).map((path) => `-${path}`);
+      expect(one(parseUnit(name), 'Service.InaccessiblePaths')).toBe(hidden.join(' '));
+    },
+  );
+
+  it.each(allServices)('%s is accounted for and named in the journal', (name, unit) => {
+    for (const resource of ['CPU', 'Memory', 'IO', 'Tasks']) {
+      expect(one(unit, `Service.${resource}Accounting`)).toBe('yes');
+    }
+    expect(one(unit, 'Service.SyslogIdentifier')).toBe(name.replace(/@?\.service$/, ''));
+  });
+});
+
+describe('directories', () => {
+  it('of locks and wakes are made by tmpfiles.d, for root alone (O47)', () => {
+    const lines = readFileSync(join(directory, 'reeve.conf'), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+      .map((line) => line.split(/\s+/).slice(0, 3).join(' '));
+    expect(lines).toEqual([
+      'd /run/reeve 0755',
+      'd /run/reeve/locks 0750',
+      'f /run/reeve/locks/reconcile.lock 0640',
+      'f /run/reeve/locks/heartbeat.lock 0640',
+      'f /run/reeve/locks/install.lock 0640',
+      'f /run/reeve/locks/status.lock 0640',
+      'd /run/reeve/wake 0750',
+      'd /var/lib/reeve 0700',
+      'd /var/cache/reeve 0755',
+      'd /var/log/reeve 0750',
+    ]);
+  });
+});
