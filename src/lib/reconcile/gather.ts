@@ -91,13 +91,16 @@ async function adopt(session: Session, containers: readonly string[]): Promise<v
   await session.ownership.update(() => ({ adoptedAt, containers }));
 }
 
+/** Where a port that is bound to all addresses is reached from here. */
+const loopbacks: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
 function nodeFacts(session: Session): NodeFacts {
   const { publish, intervals } = session.cluster;
   const address = publish === 'advertise' ? session.privateIp : publish;
   return {
     nodeId: session.nodeId,
     drainFloorMs: Math.ceil(intervals.edgeMs * 1.5),
-    probeHost: address === '0.0.0.0' ? '127.0.0.1' : address,
+    probeHost: loopbacks[address] ?? address,
   };
 }
 

@@ -39,7 +39,9 @@ export function startDeadlineMs(service: DesiredService): number {
 /** Where a starting replica is probed, or undefined where there is nothing to ask. */
 export function probeUrl(facts: Facts, service: DesiredService, replica: Replica): string | undefined {
   if (service.healthCheck === null || replica.hostPort === undefined) return undefined;
-  return `http://${facts.node.probeHost}:${replica.hostPort}${service.healthCheck.path}`;
+  const { probeHost } = facts.node;
+  const host = probeHost.includes(':') ? `[${probeHost}]` : probeHost;
+  return `http://${host}:${replica.hostPort}${service.healthCheck.path}`;
 }
 
 /** Seconds as the engine takes them: rounded up, at least one. */
