@@ -92,15 +92,19 @@ async function underLock(
   work: (previous: Published | undefined) => Promise<Published | undefined>,
 ): Promise<void> {
   const locked = async (): Promise<void> => {
-    const next = await work(await readPublished(ctx));
+    const next = await work(await readPublished(ctx, { repair: true }));
     if (next !== undefined) await writeDocument(publishedPath(ctx.paths), publishedDocument, next);
   };
   // Not ended by the signal: a run that is told to stop still says where it stands.
   await withLock({ ...ctx, signal: neverAborts }, 'status', locked, { waitMs: lockWaitMs });
 }
 
-export async function readPublished(ctx: Context): Promise<Published | undefined> {
-  const options = { now: ctx.clock.now(), log: ctx.log, repair: false };
+/** `repair` sets a damaged file aside: only under the lock. */
+export async function readPublished(
+  ctx: Context,
+  { repair = false }: { repair?: boolean } = {},
+): Promise<Published | undefined> {
+  const options = { now: ctx.clock.now(), log: ctx.log, repair };
   const read = await readDocument(publishedPath(ctx.paths), publishedDocument, options);
   return read.kind === 'ok' || read.kind === 'recovered' ? read.value : undefined;
 }

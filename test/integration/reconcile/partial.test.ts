@@ -1,5 +1,5 @@
 // Ticks of which a part fails: what has begun is settled and told, and what works goes on.
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { engineSocket } from '../../support/engine.ts';
@@ -77,6 +77,19 @@ describe.concurrent('a tick', () => {
       ports: { 'missed/web#0': node.shard().backends[0]?.hostPort },
     });
     expect(node.status().services.map(({ state }) => state)).toEqual(['running']);
+  });
+
+  it('sets a damaged record of what it has published aside, and publishes anew (R32, R55)', async ({
+    onTestFinished,
+  }) => {
+    const node = makeNode({ project: 'damaged', onTestFinished });
+    await node.deploy([aWorkerDeploy()]);
+    expect((await node.reeve('reconcile')).status).toBe(0);
+    node.writeState('published.json', '\0'.repeat(300));
+    rmSync(join(node.stateDir, 'published.json.previous'), { force: true });
+    expect((await node.reeve('reconcile')).status).toBe(0);
+    const aside = readdirSync(node.stateDir).filter((name) => name.startsWith('published.json.corrupt-'));
+    expect([aside.length, node.state('published.json')]).toMatchObject([1, { body: node.status() }]);
   });
 
   it('for one service does not call the node converged, nor forget the others’ troubles', async ({
