@@ -153,7 +153,7 @@ describe('variables of launch-pad', () => {
     expect([cluster.intervals.tickMs, cluster.warnings]).toEqual([tickMs, warnings]);
   });
 
-  it('defaults to a tick of 60000 (L157)', async () => {
+  it('defaults to a tick of 60000 (L3, L17, L157)', async () => {
     expect((await loadCluster('cluster: { nodeId: a }\n')).intervals.tickMs).toBe(60_000);
   });
 

@@ -134,7 +134,7 @@ describe('writeFileAtomic', () => {
     );
   });
 
-  it('lets concurrent writers of one process each win whole', async () => {
+  it('lets concurrent writers of one process each win whole (L38)', async () => {
     const path = join(makeTempDir(), 'state.json');
     const bodies = Array.from({ length: 20 }, (_, index) => `${String(index).repeat(5000)}\n`);
     await Promise.all(bodies.map((body) => writeFileAtomic(path, body, { keepPrevious: true })));
