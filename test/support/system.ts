@@ -1,5 +1,22 @@
-// What the system tests share: where they can run.
+// What the system tests share: where they can run, and what must hold of units whatever has happened.
 import { describe, inject } from 'vitest';
+import type { Host } from './host.ts';
 
 /** Skipped only where no machine can be booted at all, which the set-up tells. */
 export const describeHost = describe.skipIf(inject('hostProblem') !== '');
+
+/**
+ * Seconds until each of reeve's active timers fires next. A timer that counts from a run's end has no next time during
+ * one, so it waits for the end; a timer that is dead never gets one.
+ */
+export async function nextRuns(host: Host): Promise<Record<string, number>> {
+  return await host.waitFor('a next run of each timer', async () => {
+    const listed = await host.output(['systemctl', 'list-timers', '-o', 'json', 'reeve*']);
+    const timers = JSON.parse(listed) as { next: number; unit: string }[];
+    const now = Date.now() * 1000;
+    const entries = timers.map(({ unit, next }) => [unit, (next - now) / 1e6] as const);
+    const dead = timers.filter(({ next }) => !(next > 0 && next < Number.MAX_SAFE_INTEGER));
+    if (dead.length > 0) throw new Error(dead.map(({ unit }) => unit).join(' '));
+    return Object.fromEntries(entries.toSorted(([left], [right]) => (left < right ? -1 : 1)));
+  });
+}

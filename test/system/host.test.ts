@@ -33,7 +33,8 @@ describeHost('a machine of the system tests', () => {
       'always',
       'reeve-demo/web:v1',
     ]);
-    const answer = () => host.output(['busybox', 'wget', '-qO-', 'http://10.99.0.2:20001/healthz']);
+    const answer = () =>
+      host.output(['curl', '-sS', '--fail', '--max-time', '2', 'http://10.99.0.2:20001/healthz']);
     expect(await host.waitFor('an answer', answer)).toBe('ok\n');
     await host.reboot();
     expect(await host.waitFor('an answer after the reboot', answer)).toBe('ok\n');
