@@ -3,8 +3,6 @@ import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UpstreamShard } from '../../src/lib/cluster/wire.ts';
 
-export type Backend = UpstreamShard['backends'][number];
-
 export type Answer = { status: number; body: string };
 
 /** Long enough for a busy machine; what takes longer has failed. */
