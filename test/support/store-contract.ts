@@ -56,6 +56,14 @@ function describeDocuments(make: () => Promise<Store>): void {
     expect(await readAll(store, 'backups/a.gz')).toEqual(Buffer.from(bytes));
   });
 
+  it('refuses bytes that are no text where a document is asked for', async () => {
+    const store = await make();
+    await store.put(key, Uint8Array.from([0x7b, 0xe9, 0x7d]));
+    await expect(store.get(key)).rejects.toThrow(
+      new InputError(`cannot read "${key}": it is not UTF-8 text`),
+    );
+  });
+
   it('removes a document, and what is not there', async () => {
     const store = await make();
     await store.put(key, 'text');

@@ -1,5 +1,5 @@
 // `deploy`: a file, or the end of a project, as a release.
-import { readFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
 import { nodeKey } from '../cluster/keys.ts';
 import type { DesiredService } from '../cluster/wire.ts';
 import type { ClusterConfig } from '../config/config.ts';
@@ -7,11 +7,12 @@ import { requireCluster } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError, InputError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
+import { decodeText } from '../store/text.ts';
 import { mapBounded } from './bounded.ts';
 import { findDomainConflicts } from './domains.ts';
 import { listNodes, parallel, readDefaultEdge, readNodes, type Target } from './gather.ts';
 import { parseObject } from './json.ts';
-import { type DeployFile, type PlacedService, parseDeployFile } from './parse.ts';
+import { type DeployFile, maxBytes, type PlacedService, parseDeployFile } from './parse.ts';
 import { planDeploy, type Scope } from './plan.ts';
 import { type PlannedNode, type Release, type ReleaseOptions, runRelease } from './run.ts';
 import { openTarget } from './target.ts';
@@ -86,10 +87,18 @@ async function readIntent(
 
 async function readText(file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
+    return decodeText(await readStart(file), file);
   } catch (error) {
+    if (error instanceof InputError) throw error;
     throw new InputError(`cannot read "${file}": ${describeError(error)}`, { cause: error });
   }
+}
+
+/** So much of it that its size can be judged: a device or a pipe may have no end. */
+async function readStart(file: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of createReadStream(file, { end: maxBytes })) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 /** A misspelt node would be a directory that nobody reads. */

@@ -21,7 +21,8 @@ export type PlacedService = { key: string; nodes: readonly string[]; service: De
 
 export type DeployFile = { services: readonly PlacedService[]; warnings: readonly string[] };
 
-const maxBytes = 4 * 1024 * 1024;
+/** Of a deploy file; whoever reads one need not read on. */
+export const maxBytes = 4 * 1024 * 1024;
 /** More mistakes than a person mends in one go. */
 const maxTold = 20;
 

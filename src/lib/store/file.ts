@@ -20,6 +20,7 @@ import {
   type StoredDocument,
   type StoredEntry,
 } from './store.ts';
+import { decodeText } from './text.ts';
 
 /** A document is read into memory; objects beyond this are streamed. */
 const maxDocumentBytes = 64n * 1024n * 1024n;
@@ -48,7 +49,7 @@ async function getDocument(files: Files, key: string): Promise<StoredDocument | 
       throw new InputError(`cannot read ${JSON.stringify(key)} as a document: it has ${about.size} bytes`);
     }
     const bytes = await handle.readFile();
-    return { text: bytes.toString('utf8'), etag: etagOf(bytes, about), updatedAt: about.mtime };
+    return { text: decodeText(bytes, key), etag: etagOf(bytes, about), updatedAt: about.mtime };
   });
 }
 
