@@ -76,7 +76,9 @@ const badEngines: BadEngine[] = [
     socket: async () => {
       const engine = await startRawEngine(() => {});
       const left = `${engine.socket}.left`;
-      spawnSync('python3', ['-c', `import socket; socket.socket(socket.AF_UNIX).bind("${left}")`]);
+      const die =
+        "require('node:net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))";
+      spawnSync(process.execPath, ['--eval', die, left]);
       return left;
     },
     status: 69,
