@@ -86,6 +86,11 @@ export const commands: readonly CommandSpec[] = [
     load: () => import('./status.ts'),
   },
   {
+    path: 'doctor',
+    summary: 'what is wrong on this machine, and how to mend it',
+    load: () => import('./doctor.ts'),
+  },
+  {
     path: 'history',
     summary: 'what was done, when, by which run, and why',
     arguments: [{ name: '[project/service]', description: 'only this service' }],

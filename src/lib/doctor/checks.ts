@@ -1,0 +1,108 @@
+// All checks, in the order in which they are told: what a person looks at first comes first.
+
+import { compileConfig } from '../config/compile.ts';
+import type { ClusterConfig } from '../config/config.ts';
+import { readMainSource } from '../config/load.ts';
+import { describeProblem } from '../config/problems.ts';
+import { ConfigError, describeError } from '../errors.ts';
+import { readHolds } from '../hold/holds.ts';
+import type { Check } from './check.ts';
+import { type Finding, failure, formatBytes, ok, orOk, skipped, warning } from './finding.ts';
+import { gatherAgents } from './gather-agents.ts';
+import { gatherEngine } from './gather-engine.ts';
+import {
+  gatherCertificates,
+  gatherDirectories,
+  gatherDisks,
+  gatherLeftovers,
+  gatherSecrets,
+  lookAt,
+} from './gather-files.ts';
+import { gatherFailures, gatherLocks, gatherRuns } from './gather-runs.ts';
+import { gatherStore } from './gather-store.ts';
+import { gatherPendingChanges } from './gather-units.ts';
+import { judgeAgents } from './judge-agents.ts';
+import { judgeContainers, judgeEngine, judgeEngineFailure } from './judge-engine.ts';
+import {
+  judgeCertificates,
+  judgeConfigFile,
+  judgeDirectories,
+  judgeDisks,
+  judgeLeftovers,
+  judgeSecrets,
+} from './judge-files.ts';
+import { judgeFailures, judgeHolds, judgeLocks, judgeRuns } from './judge-runs.ts';
+import { judgeStore, judgeStoreFailure } from './judge-store.ts';
+import { judgeTimers, judgeUnits } from './judge-units.ts';
+import type { World } from './world.ts';
+
+const ownUid = (): number => process.getuid?.() ?? 0;
+
+export const checks: readonly Check[] = [
+  { name: 'config', run: checkConfig },
+  { name: 'directories', run: async (world) => judgeDirectories(await gatherDirectories(world), ownUid()) },
+  { name: 'secrets', run: async (world) => judgeSecrets(await gatherSecrets(world), ownUid()) },
+  { name: 'disk', run: async (world) => judgeDisks(await gatherDisks(world), formatBytes) },
+  { name: 'state', run: async (world) => judgeLeftovers(await gatherLeftovers(world)) },
+  { name: 'locks', run: async (world) => judgeLocks(await gatherLocks(world), world.now) },
+  { name: 'engine', run: checkEngine },
+  { name: 'store', run: checkStore },
+  {
+    name: 'certificates',
+    run: async (world) => judgeCertificates(await gatherCertificates(world), world.now),
+  },
+  { name: 'units', run: checkUnits },
+  { name: 'agents', run: async (world) => judgeAgents(await gatherAgents(world)) },
+  { name: 'runs', run: async (world) => judgeRuns(await gatherRuns(world), world.now) },
+  { name: 'failures', run: async (world) => judgeFailures(await gatherFailures(world), world.now) },
+  { name: 'holds', run: async ({ base, now }) => judgeHolds(await readHolds(base.paths, now, base.log)) },
+];
+
+/** Compiled anew: only that finds every problem. */
+async function checkConfig({ base }: World): Promise<Finding[]> {
+  const { configFile } = base.paths;
+  try {
+    const { config, problems } = compileConfig(readMainSource(base.paths, base.overrides), base);
+    const findings = [
+      ...problems.map((problem) => failure(describeProblem(problem))),
+      ...config.warnings.map((text) => warning(text)),
+      ...judgeConfigFile(await lookAt(configFile)),
+    ];
+    return orOk(findings, ok('valid', { where: configFile }));
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return [failure(describeError(error))];
+  }
+}
+
+async function checkEngine({ config }: World): Promise<Finding[]> {
+  const { cluster } = config ?? {};
+  if (!isApp(cluster)) return [skipped('this machine runs no containers of ours')];
+  try {
+    const facts = await gatherEngine(cluster);
+    return [...judgeEngine(facts), ...judgeContainers(facts)];
+  } catch (error) {
+    return judgeEngineFailure(cluster.docker.socket, describeError(error));
+  }
+}
+
+function isApp(cluster: ClusterConfig | undefined): cluster is ClusterConfig {
+  return cluster?.nodeId !== undefined && cluster.roles.includes('app');
+}
+
+async function checkStore(world: World): Promise<Finding[]> {
+  const { cluster } = world.config ?? {};
+  if (cluster === undefined) return [skipped('the configuration has no section cluster')];
+  try {
+    return judgeStore(await gatherStore(world, cluster));
+  } catch (error) {
+    return judgeStoreFailure(cluster.store, describeError(error));
+  }
+}
+
+async function checkUnits(world: World): Promise<Finding[]> {
+  const units = await world.units();
+  if (units === undefined) return [skipped('systemd does not run here: units and timers are not looked at')];
+  const states = { units, pendingChanges: await gatherPendingChanges(world) };
+  return [...judgeUnits(states), ...judgeTimers(states)];
+}

@@ -1,0 +1,47 @@
+// Reads what the state directory tells of runs, failures and holds, and who holds which lock.
+import { readFile } from 'node:fs/promises';
+import { concernOf } from '../failure/plan.ts';
+import { readFailures } from '../failure/record.ts';
+import { lockPath } from '../lock/flock.ts';
+import { listLocks } from '../lock/list-locks.ts';
+import { readRuns } from '../state/run-record.ts';
+import type { ExpectedRun, judgeFailures, LockFacts, RunFacts } from './judge-runs.ts';
+import type { World } from './world.ts';
+
+export async function gatherLocks({ base }: World): Promise<LockFacts[]> {
+  const { locksDir } = base.paths;
+  const states = await listLocks(locksDir);
+  return await Promise.all(
+    states.map(async (state) => {
+      const written = await readFile(lockPath(locksDir, state.name), 'utf8').catch(() => '');
+      return { ...state, text: written.trim() !== '' };
+    }),
+  );
+}
+
+export async function gatherRuns(world: World): Promise<RunFacts> {
+  const { base, now } = world;
+  const units = (await world.units()) ?? [];
+  return {
+    runs: await readRuns({ paths: base.paths, now, log: base.log }),
+    expected: expectedRuns(world),
+    hasTimers: units.some(({ unit, active }) => unit.endsWith('.timer') && active === 'active'),
+  };
+}
+
+function expectedRuns({ config }: World): ExpectedRun[] {
+  const { cluster } = config ?? {};
+  if (cluster?.nodeId === undefined || !cluster.roles.includes('app')) return [];
+  const { tickMs, livenessMs } = cluster.intervals;
+  return [
+    { concern: 'reconcile', everyMs: tickMs },
+    { concern: 'heartbeat', everyMs: livenessMs },
+  ];
+}
+
+export async function gatherFailures({ base, now }: World): Promise<Parameters<typeof judgeFailures>[0]> {
+  const about = { paths: base.paths, now, log: base.log };
+  const runs = new Map((await readRuns(about)).map((run) => [run.concern, run.lastGoodAt]));
+  const failures = await readFailures(about);
+  return failures.map((record) => ({ record, lastGoodAt: runs.get(concernOf(record.unit) ?? '') }));
+}

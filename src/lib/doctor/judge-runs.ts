@@ -1,0 +1,125 @@
+// What runs, what ran last, what failed, and what a person holds back. Pure.
+import type { FailureRecord } from '../failure/record.ts';
+import type { Hold } from '../hold/holds.ts';
+import type { LockHolder } from '../lock/holder.ts';
+import type { RunRecord } from '../state/run-record.ts';
+import { formatDuration } from '../time.ts';
+import { type Finding, failure, ok, orOk, plural, warning } from './finding.ts';
+
+/** `text`: somebody is named in the file of a lock that nobody holds. */
+export type LockFacts = { name: string; held: boolean; holder?: LockHolder; text: boolean };
+
+/** No run of ours holds a lock for longer; a person's `reeve lock` may. */
+const longHoldMs = 30 * 60_000;
+
+export function judgeLocks(locks: readonly LockFacts[], now: Date): Finding[] {
+  const held = locks.filter(({ held }) => held);
+  const findings = held.map((lock) => judgeHolder(lock, now));
+  const stale = locks.filter((lock) => !lock.held && lock.text).map(({ name }) => name);
+  if (stale.length > 0)
+    findings.push(ok(`free, although a run that was killed is named in: ${stale.join(', ')}`));
+  return orOk(findings, ok('none is held'));
+}
+
+function judgeHolder({ name, holder }: LockFacts, now: Date): Finding {
+  const where = `lock ${name}`;
+  if (holder === undefined) return ok('held by another process', { where });
+  const sinceMs = now.getTime() - Date.parse(holder.since ?? '');
+  const since = Number.isNaN(sinceMs) ? '' : `, for ${formatDuration(Math.max(0, sinceMs))}`;
+  const what = `held by pid ${holder.pid}, \`${holder.command}\`${since}`;
+  if (!(sinceMs > longHoldMs)) return ok(what, { where });
+  return warning(what, { where, fix: `if it hangs, kill ${holder.pid}: the lock goes with it` });
+}
+
+/** A concern that should run by itself, and within what time it should have had a good run. */
+export type ExpectedRun = { concern: string; everyMs: number };
+
+export type RunFacts = {
+  runs: readonly RunRecord[];
+  expected: readonly ExpectedRun[];
+  /** Timers are there that should see to it. */
+  hasTimers: boolean;
+};
+
+const ticks = 3;
+
+export function judgeRuns({ runs, expected, hasTimers }: RunFacts, now: Date): Finding[] {
+  const late = expected.flatMap((one) => judgeFreshness(one, runs, { hasTimers, now }));
+  const failed = runs.flatMap(judgeLastRun);
+  const good = runs.filter(({ lastGoodAt }) => lastGoodAt !== null).length;
+  return orOk(
+    [...late, ...failed],
+    ok(runs.length === 0 ? 'nothing has run yet' : `${plural(good, 'concern')} in order`),
+  );
+}
+
+function judgeFreshness(
+  { concern, everyMs }: ExpectedRun,
+  runs: readonly RunRecord[],
+  { hasTimers, now }: { hasTimers: boolean; now: Date },
+): Finding[] {
+  const run = runs.find((other) => other.concern === concern);
+  // A rollout may take longer than three ticks, and says so as it goes.
+  if (run?.endedAt === null && now.getTime() < Date.parse(run.step?.deadlineAt ?? '')) return [];
+  const lastGoodAt = run?.lastGoodAt;
+  const ageMs = now.getTime() - Date.parse(lastGoodAt ?? '');
+  if (Math.abs(ageMs) <= ticks * everyMs) return [];
+  const last = Number.isNaN(ageMs)
+    ? 'it has had no good run yet'
+    : `its last good run is ${describeAge(ageMs)}`;
+  const what = `${last}, and one is due every ${formatDuration(everyMs)}`;
+  if (!hasTimers)
+    return [warning(what, { where: concern, fix: `\`reeve ${concern}\`, or install the units` })];
+  return [failure(what, { where: concern, fix: `journalctl -u reeve-${concern} -n 50 tells why` })];
+}
+
+function describeAge(ageMs: number): string {
+  return ageMs < 0 ? `${formatDuration(-ageMs)} ahead of this clock` : `${formatDuration(ageMs)} old`;
+}
+
+function judgeLastRun({ concern, exitCode, error, runId }: RunRecord): Finding[] {
+  if (exitCode === null || [0, 2, 75].includes(exitCode)) return [];
+  const what = `its last run ended with ${exitCode}${error === undefined ? '' : `: ${error}`}`;
+  return [failure(what, { where: concern, fix: `journalctl -g ${runId} has the whole story` })];
+}
+
+const dayMs = 24 * 60 * 60_000;
+
+/** Failures that no good run has followed yet, and hooks that have not told of one. */
+export function judgeFailures(
+  failures: readonly { record: FailureRecord; lastGoodAt: string | null | undefined }[],
+  now: Date,
+): Finding[] {
+  const open = failures.filter(({ record, lastGoodAt }) => isOpen(record, lastGoodAt, now));
+  const findings = open.flatMap(({ record }): Finding[] => {
+    const { unit, result, status, count, lastAt, lastLines, hook } = record;
+    const last = lastLines.at(-1);
+    const what = [
+      `failed ${count === 1 ? 'once' : `${count} times`}, last at ${lastAt} (${result}`,
+      `${status === null ? '' : `, status ${status}`})${last === undefined ? '' : `: ${last}`}`,
+    ].join('');
+    const told = hook?.error;
+    return [
+      failure(what, { where: unit, fix: `journalctl -u ${unit} -n 50` }),
+      ...(told === undefined || told === null
+        ? []
+        : [warning(`nobody could be told: ${told}`, { where: unit, fix: 'correct hooks.failure' })]),
+    ];
+  });
+  return orOk(findings, ok('none since the last good run'));
+}
+
+/** Where nobody keeps count of good runs, a failure is news for a day. */
+function isOpen({ lastAt }: FailureRecord, lastGoodAt: string | null | undefined, now: Date): boolean {
+  if (lastGoodAt === undefined) return now.getTime() - Date.parse(lastAt) < dayMs;
+  return lastGoodAt === null || Date.parse(lastGoodAt) < Date.parse(lastAt);
+}
+
+export function judgeHolds(holds: readonly Hold[]): Finding[] {
+  return orOk(
+    holds.map(({ target, until, by, reason }) =>
+      warning(`held until ${until} by ${by}: ${reason}`, { where: target, fix: '`reeve hold --end`' }),
+    ),
+    ok('none'),
+  );
+}

@@ -1,0 +1,62 @@
+// The store: can it be reached and written, does its clock agree with ours, is this node's desired state one. Pure.
+import { formatDuration } from '../time.ts';
+import { type Finding, failure, ok, warning } from './finding.ts';
+
+export type StoreFacts = {
+  url: string;
+  /** Of the cluster, by registry entry or desired state. */
+  nodes: number;
+  /** Undefined on a machine that is no node. */
+  node?: NodeInStore;
+};
+
+type NodeInStore = {
+  nodeId: string;
+  /** How far the store's clock is ahead of ours; undefined where nothing was written to tell. */
+  clockAheadMs: number | undefined;
+  writeError: string | undefined;
+  desired:
+    | { kind: 'none' }
+    | { kind: 'refused'; error: string }
+    | { kind: 'document'; rejected: readonly string[] };
+};
+
+/** Further apart, "stale after a minute" begins to be wrong; much further, every reader calls the node dead. */
+const clockWarningMs = 5_000;
+const clockFailureMs = 30_000;
+
+export function judgeStore({ url, nodes, node }: StoreFacts): Finding[] {
+  const reached = `${nodes} ${nodes === 1 ? 'node' : 'nodes'}`;
+  if (node === undefined) return [ok(reached, { where: url })];
+  return [...judgeWriting(url, reached, node), ...judgeClock(url, node), ...judgeDesired(url, node)];
+}
+
+export function judgeStoreFailure(url: string, error: string): Finding[] {
+  return [failure(error, { where: url, fix: 'mount the directory, or correct cluster.store' })];
+}
+
+function judgeWriting(url: string, reached: string, { writeError }: NodeInStore): Finding[] {
+  if (writeError === undefined) return [ok(`${reached}, and it can be written`, { where: url })];
+  return [failure(writeError, { where: url, fix: 'give this node the right to write below its own prefix' })];
+}
+
+function judgeClock(url: string, { clockAheadMs }: NodeInStore): Finding[] {
+  if (clockAheadMs === undefined) return [];
+  const offMs = Math.abs(clockAheadMs);
+  if (offMs < clockWarningMs) return [];
+  const what = `this clock is ${formatDuration(offMs)} ${clockAheadMs > 0 ? 'behind' : 'ahead of'} the store's`;
+  const details = { where: url, fix: 'let systemd-timesyncd or chrony set the clock on both' };
+  return [offMs < clockFailureMs ? warning(what, details) : failure(what, details)];
+}
+
+function judgeDesired(url: string, { nodeId, desired }: NodeInStore): Finding[] {
+  const where = `${url}, node ${nodeId}`;
+  switch (desired.kind) {
+    case 'none':
+      return [warning('no desired state: nothing is done here', { where, fix: '`reeve deploy FILE`' })];
+    case 'refused':
+      return [failure(desired.error, { where, fix: 'deploy again with a version that fits' })];
+    case 'document':
+      return desired.rejected.map((reason) => failure(reason, { where, fix: 'deploy the service again' }));
+  }
+}

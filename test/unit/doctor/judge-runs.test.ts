@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import {
+  judgeFailures,
+  judgeHolds,
+  judgeLocks,
+  judgeRuns,
+  type RunFacts,
+} from '../../../src/lib/doctor/judge-runs.ts';
+import type { FailureRecord } from '../../../src/lib/failure/record.ts';
+import type { RunRecord } from '../../../src/lib/state/run-record.ts';
+
+const now = new Date('2026-06-04T03:00:00Z');
+const ago = (seconds: number): string => new Date(now.getTime() - seconds * 1000).toISOString();
+
+const run = (overrides: Partial<RunRecord> = {}): RunRecord => ({
+  concern: 'reconcile',
+  runId: 'run-1',
+  pid: 1,
+  startedAt: ago(12),
+  endedAt: ago(10),
+  outcome: 'done',
+  exitCode: 0,
+  durationMs: 2000,
+  lastEndedAt: ago(10),
+  lastGoodAt: ago(10),
+  ...overrides,
+});
+const facts = (overrides: Partial<RunFacts> = {}): RunFacts => ({
+  runs: [run()],
+  expected: [{ concern: 'reconcile', everyMs: 60_000 }],
+  hasTimers: true,
+  ...overrides,
+});
+
+describe('runs', () => {
+  it('in order are one line', () => {
+    expect(judgeRuns(facts(), now)).toEqual([{ level: 'ok', what: '1 concern in order' }]);
+    expect(judgeRuns(facts({ runs: [], expected: [] }), now)).toEqual([
+      { level: 'ok', what: 'nothing has run yet' },
+    ]);
+  });
+
+  it('whose last good one is older than three ticks are a failure where timers should see to it', () => {
+    const old = facts({ runs: [run({ lastGoodAt: ago(181) })] });
+    expect(judgeRuns(old, now)).toEqual([
+      {
+        level: 'failure',
+        what: 'its last good run is 3m 1s old, and one is due every 1m',
+        where: 'reconcile',
+        fix: 'journalctl -u reeve-reconcile -n 50 tells why',
+      },
+    ]);
+    expect(judgeRuns({ ...old, hasTimers: false }, now)).toEqual([
+      {
+        level: 'warning',
+        what: 'its last good run is 3m 1s old, and one is due every 1m',
+        where: 'reconcile',
+        fix: '`reeve reconcile`, or install the units',
+      },
+    ]);
+  });
+
+  it.each([
+    ['none', [], 'it has had no good run yet, and one is due every 1m'],
+    ['no good one', [run({ lastGoodAt: null })], 'it has had no good run yet, and one is due every 1m'],
+    [
+      'one in the future',
+      [run({ lastGoodAt: ago(-181) })],
+      'its last good run is 3m 1s ahead of this clock, and one is due every 1m',
+    ],
+  ])('that should be there and are not: %s', (_, runs, what) => {
+    expect(judgeRuns(facts({ runs }), now)[0]).toMatchObject({ level: 'failure', what });
+  });
+
+  it('that are under way and tell what they do are not late', () => {
+    const step = { name: 'pull', startedAt: ago(5), deadlineAt: ago(-15) };
+    const busy = run({ endedAt: null, exitCode: null, step, lastGoodAt: ago(999) });
+    expect(judgeRuns(facts({ runs: [busy] }), now)[0]?.level).toBe('ok');
+    const stuck = run({ ...busy, step: { ...step, deadlineAt: ago(1) } });
+    expect(judgeRuns(facts({ runs: [stuck] }), now)[0]?.level).toBe('failure');
+  });
+
+  it('that ended badly are a failure with the reason; busy, pending and open ones are not', () => {
+    const runs = [
+      run({ exitCode: 75 }),
+      run({ concern: 'plan', exitCode: 2 }),
+      run({ concern: 'edge', exitCode: null, endedAt: null }),
+      run({ concern: 'backup', exitCode: 1, error: 'no space' }),
+    ];
+    expect(judgeRuns(facts({ runs }), now)).toEqual([
+      {
+        level: 'failure',
+        what: 'its last run ended with 1: no space',
+        where: 'backup',
+        fix: 'journalctl -g run-1 has the whole story',
+      },
+    ]);
+  });
+});
+
+describe('locks', () => {
+  const holder = { pid: 7, command: 'reeve reconcile', since: ago(12) };
+
+  it('tell who holds which and for how long', () => {
+    expect(judgeLocks([{ name: 'reconcile', held: true, holder, text: true }], now)).toEqual([
+      { level: 'ok', what: 'held by pid 7, `reeve reconcile`, for 12s', where: 'lock reconcile' },
+    ]);
+    expect(judgeLocks([{ name: 'status', held: true, text: false }], now)).toEqual([
+      { level: 'ok', what: 'held by another process', where: 'lock status' },
+    ]);
+    const shell = { pid: 8, command: 'sh' };
+    expect(judgeLocks([{ name: 'status', held: true, holder: shell, text: false }], now)[0]?.what).toBe(
+      'held by pid 8, `sh`',
+    );
+  });
+
+  it('held for longer than any run are told of', () => {
+    const old = { ...holder, since: ago(1801) };
+    expect(judgeLocks([{ name: 'reconcile', held: true, holder: old, text: true }], now)).toEqual([
+      {
+        level: 'warning',
+        what: 'held by pid 7, `reeve reconcile`, for 30m 1s',
+        where: 'lock reconcile',
+        fix: 'if it hangs, kill 7: the lock goes with it',
+      },
+    ]);
+  });
+
+  it('that are free are one line, what killed runs left in them included', () => {
+    expect(judgeLocks([{ name: 'status', held: false, text: false }], now)).toEqual([
+      { level: 'ok', what: 'none is held' },
+    ]);
+    expect(judgeLocks([{ name: 'reconcile', held: false, text: true }], now)).toEqual([
+      { level: 'ok', what: 'free, although a run that was killed is named in: reconcile' },
+    ]);
+  });
+});
+
+describe('failures', () => {
+  const record: FailureRecord = {
+    unit: 'reeve-backup.service',
+    firstAt: ago(7200),
+    lastAt: ago(3600),
+    count: 2,
+    result: 'exit-code',
+    status: '1',
+    invocationId: null,
+    lastLines: ['no space'],
+    notified: true,
+    hook: null,
+  };
+
+  it('since the last good run are told, with the last line', () => {
+    expect(judgeFailures([{ record, lastGoodAt: ago(3601) }], now)).toEqual([
+      {
+        level: 'failure',
+        what: `failed 2 times, last at ${ago(3600)} (exit-code, status 1): no space`,
+        where: 'reeve-backup.service',
+        fix: 'journalctl -u reeve-backup.service -n 50',
+      },
+    ]);
+    const once = { ...record, count: 1, status: null, lastLines: [] };
+    expect(judgeFailures([{ record: once, lastGoodAt: null }], now)[0]?.what).toBe(
+      `failed once, last at ${ago(3600)} (exit-code)`,
+    );
+  });
+
+  it('that a good run has followed, or that are a day old where nobody counts, are over', () => {
+    const fine = [{ level: 'ok', what: 'none since the last good run' }];
+    expect(judgeFailures([{ record, lastGoodAt: ago(3599) }], now)).toEqual(fine);
+    const old = { ...record, lastAt: ago(86_401) };
+    expect(judgeFailures([{ record: old, lastGoodAt: undefined }], now)).toEqual(fine);
+    expect(judgeFailures([{ record, lastGoodAt: undefined }], now)[0]?.level).toBe('failure');
+  });
+
+  it('that nobody could be told of say so', () => {
+    const untold = { ...record, hook: { triedAt: ago(1), error: 'no such program' } };
+    expect(judgeFailures([{ record: untold, lastGoodAt: null }], now)[1]).toEqual({
+      level: 'warning',
+      what: 'nobody could be told: no such program',
+      where: 'reeve-backup.service',
+      fix: 'correct hooks.failure',
+    });
+    const told = { ...record, hook: { triedAt: ago(1), error: null } };
+    expect(judgeFailures([{ record: told, lastGoodAt: null }], now)).toHaveLength(1);
+  });
+});
+
+describe('holds', () => {
+  it('are told of one by one', () => {
+    expect(judgeHolds([])).toEqual([{ level: 'ok', what: 'none' }]);
+    const hold = { target: 'blog/web', until: ago(-60), by: 'root', reason: 'debugging', since: ago(0) };
+    expect(judgeHolds([hold])).toEqual([
+      {
+        level: 'warning',
+        what: `held until ${ago(-60)} by root: debugging`,
+        where: 'blog/web',
+        fix: '`reeve hold --end`',
+      },
+    ]);
+  });
+});
