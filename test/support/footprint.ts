@@ -73,7 +73,7 @@ function describeCalls(calls: readonly Call[], node: TestNode): Omit<Footprint, 
     storeReads: below(
       read.flatMap(({ paths }) => paths),
       node.storeDir,
-    ).filter((path) => path.startsWith('nodes/')),
+    ).filter((path) => path.startsWith('nodes/') && !isStaging(path)),
     storeWrites: below(written, node.storeDir).filter((path) => path.startsWith('nodes/')),
   };
 }

@@ -19,6 +19,7 @@ const commands = [
   'config check',
   'config show',
   'deploy SERVICES --dry-run',
+  'heartbeat',
   'history',
   'hold',
   'lock list',
