@@ -28,9 +28,16 @@ export async function ensureImage(session: Session, reference: string): Promise<
   return image ?? local ?? { id: reference, digests: [] };
 }
 
-/** A digest never changes, and what has none was never in a registry. */
+/** A digest never changes, and what was built here, also if it was pushed elsewhere since, no registry has by that name. */
 function isRefreshable(reference: string, local: ImageIdentity): boolean {
-  return local.digests.length > 0 && !reference.includes('@');
+  if (reference.includes('@')) return false;
+  return local.digests.some((digest) => repositoryOf(digest) === repositoryOf(reference));
+}
+
+/** Without tag and digest; Docker Hub's names have a long and a short form. */
+function repositoryOf(reference: string): string {
+  const [name = ''] = reference.split('@');
+  return name.replace(/:[^:/]*$/, '').replace(/^(index\.)?docker\.io\/(library\/)?/, '');
 }
 
 async function pullOnce(session: Session, reference: string): Promise<void> {
