@@ -17,6 +17,7 @@ const properties = [
   'Result',
   'NextElapseUSecRealtime',
   'NextElapseUSecMonotonic',
+  'WantedBy',
   'NeedDaemonReload',
 ];
 
@@ -52,6 +53,7 @@ function toState(shown: UnitProperties): UnitState {
     result: shown['Result'] ?? '',
     nextRealtime: shown['NextElapseUSecRealtime'] ?? '',
     nextMonotonic: shown['NextElapseUSecMonotonic'] ?? '',
+    wantedBy: (shown['WantedBy'] ?? '').split(' ').filter((name) => name !== ''),
     needsReload: shown['NeedDaemonReload'] === 'yes',
   };
 }

@@ -11,6 +11,8 @@ export type UnitState = {
   /** Timers: an instant or a span in systemd's words, empty or `infinity` for none. */
   nextRealtime: string;
   nextMonotonic: string;
+  /** Units that start it with them. */
+  wantedBy: readonly string[];
   /** Its files have changed since systemd read them. */
   needsReload: boolean;
 };
@@ -30,6 +32,7 @@ export function judgeUnits({ units, pendingChanges }: UnitStates): Finding[] {
   }
   const findings = [
     ...judgeTarget(installed),
+    ...judgeStopped(installed),
     ...installed.flatMap(judgeResult),
     ...judgeReload(installed),
     ...judgeChanges(pendingChanges),
@@ -39,19 +42,15 @@ export function judgeUnits({ units, pendingChanges }: UnitStates): Finding[] {
 
 /** Timers that look active and will never fire are the worst of all: nothing tells of them. */
 export function judgeTimers({ units }: UnitStates): Finding[] {
-  const isStarted = units.some(({ unit, active }) => unit === rootTarget && active === 'active');
   const timers = units.filter(({ unit, load }) => unit.endsWith('.timer') && load === 'loaded');
-  const idle = timers.filter(({ active }) => active !== 'active' && active !== 'failed');
-  const never = timers.filter((timer) => timer.active === 'active' && !willFire(timer));
+  const active = timers.filter((timer) => timer.active === 'active');
+  const never = active.filter((timer) => !willFire(timer));
   const findings = never.map(({ unit }) =>
     failure('it has no next run', { where: unit, fix: `systemctl restart ${unit}` }),
   );
-  if (isStarted && timers.length > 0 && idle.length === timers.length) {
-    const where = listNames(idle.map(({ unit }) => unit));
-    findings.push(failure('no timer runs', { where, fix: '`reeve units render --write`' }));
-  }
-  const active = timers.length - idle.length;
-  return timers.length === 0 ? [] : orOk(findings, ok(`${plural(active, 'timer')}, each with a next run`));
+  return timers.length === 0
+    ? []
+    : orOk(findings, ok(`${plural(active.length, 'timer')}, each with a next run`));
 }
 
 /** While its service runs, a timer that counts from that run's end cannot know its next one. */
@@ -68,6 +67,18 @@ function judgeTarget(units: readonly UnitState[]): Finding[] {
   if (target === undefined || target.active === 'active') return [];
   const fix = `systemctl enable --now ${rootTarget}`;
   return [warning('it is stopped: nothing runs by itself', { where: rootTarget, fix })];
+}
+
+/** Of what waits for something: a service that is not running just now is as it should be. */
+function judgeStopped(units: readonly UnitState[]): Finding[] {
+  const started = new Set(units.filter(({ active }) => active === 'active').map(({ unit }) => unit));
+  return units.flatMap(({ unit, active, wantedBy }) => {
+    const wants = wantedBy.find((target) => started.has(target));
+    if (!/\.(timer|path|socket)$/.test(unit) || active !== 'inactive' || wants === undefined) return [];
+    return [
+      failure(`it is stopped, although ${wants} wants it`, { where: unit, fix: `systemctl start ${unit}` }),
+    ];
+  });
 }
 
 function judgeResult({ unit, active, result }: UnitState): Finding[] {

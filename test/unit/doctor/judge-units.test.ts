@@ -9,6 +9,7 @@ const unit = (name: string, overrides: Partial<UnitState> = {}): UnitState => ({
   result: 'success',
   nextRealtime: '',
   nextMonotonic: '',
+  wantedBy: [],
   needsReload: false,
   ...overrides,
 });
@@ -49,6 +50,21 @@ describe('units', () => {
         fix: 'systemctl enable --now reeve.target',
       },
     ]);
+  });
+
+  it('that are stopped although a target that runs wants them are a failure', () => {
+    const app = unit('reeve-app.target', { active: 'active' });
+    const stopped = timer({ active: 'inactive', sub: 'dead', wantedBy: ['reeve-app.target'] });
+    expect(judgeUnits(states([target, app, stopped]))).toEqual([
+      {
+        level: 'failure',
+        what: 'it is stopped, although reeve-app.target wants it',
+        where: 'reeve-reconcile.timer',
+        fix: 'systemctl start reeve-reconcile.timer',
+      },
+    ]);
+    const ofAnotherRole = judgeUnits(states([target, { ...app, active: 'inactive' }, stopped]));
+    expect(ofAnotherRole[0]?.level).toBe('ok');
   });
 
   it.each(['start-limit-hit', 'unit-start-limit-hit', 'trigger-limit-hit'])(
@@ -120,17 +136,6 @@ describe('timers', () => {
         what: 'it has no next run',
         where: 'reeve-reconcile.timer',
         fix: 'systemctl restart reeve-reconcile.timer',
-      },
-    ]);
-  });
-
-  it('none of which runs, although reeve is started, are a failure', () => {
-    expect(judgeTimers(states([target, timer({ active: 'inactive', sub: 'dead' })]))).toEqual([
-      {
-        level: 'failure',
-        what: 'no timer runs',
-        where: 'reeve-reconcile.timer',
-        fix: '`reeve units render --write`',
       },
     ]);
   });
