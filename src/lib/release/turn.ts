@@ -60,11 +60,12 @@ type Release = () => Promise<void>;
 
 /** Undefined where another still has it when our patience ends. */
 async function waitForLock(ctx: TurnContext, root: string, path: string): Promise<Release | undefined> {
-  const { lock } = await import('proper-lockfile');
+  // CommonJS: its bundled form has a default export only.
+  const { default: lockfile } = await import('proper-lockfile');
   const until = performance.now() + patienceMs;
   for (;;) {
     try {
-      return await lock(root, {
+      return await lockfile.lock(root, {
         lockfilePath: path,
         realpath: false,
         stale: staleMs,
