@@ -96,6 +96,20 @@ describe.concurrent('an image in a registry', () => {
     );
   });
 
+  it('under another name than the one built here does not make that one be pulled', async ({
+    onTestFinished,
+  }) => {
+    const node = makeNode({ project: 'built', onTestFinished });
+    const elsewhere = `${registry.host}/team/elsewhere:v1`;
+    await askDocker(socket, ['tag', 'reeve-demo/web:v1', elsewhere]);
+    await askDocker(socket, ['push', '-q', elsewhere]);
+    const digests = await askDocker(socket, ['inspect', '-f', '{{.RepoDigests}}', 'reeve-demo/web:v1']);
+    expect(digests).toContain(`${registry.host}/team/elsewhere@sha256:`);
+    await node.deploy([web({ image: 'reeve-demo/web:v1' })]);
+    const end = await node.reeve('reconcile');
+    expect([end.status, end.stderr]).toEqual([0, expect.not.stringContaining('pull')]);
+  });
+
   it('whose registry is down runs from the copy that is here', async ({ onTestFinished }) => {
     const own = await startRegistry({ root: join(directory, 'images') });
     const node = makeNode({ project: 'down', onTestFinished });
@@ -110,8 +124,7 @@ describe.concurrent('an image in a registry', () => {
       expect.stringMatching(/warning: using the copy of .* that is here: /),
     ]);
     expect((await node.containers()).map(({ env }) => env.includes('CHANGED=yes'))).toEqual([true]);
-    await node.reeve('deploy', '--remove', 'down', '--yes');
-    await node.reeve('reconcile');
-    await askDocker(socket, ['rmi', '-f', image]);
+    await askDocker(socket, ['rm', '-f', ...(await node.containers()).map(({ id }) => id)]);
+    await askDocker(socket, ['rmi', image]);
   });
 });
