@@ -24,7 +24,7 @@ export type TimerUnit = {
 
 export const timers: readonly TimerUnit[] = [
   { unit: 'reeve-reconcile.timer', interval: 'tickMs', defaultMs: 60_000, firstMs: 2_000 },
-  { unit: 'reeve-heartbeat.timer', interval: 'livenessMs', defaultMs: 30_000, firstMs: 30_000 },
+  { unit: 'reeve-heartbeat.timer', interval: 'livenessMs', defaultMs: 30_000, firstMs: 25_000 },
 ];
 
 /** Directories of the configuration that a service reaches for. */
