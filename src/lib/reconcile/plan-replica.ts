@@ -149,8 +149,18 @@ function planStopping(
     if (facts.now < killAt) return { wait: { until: killAt, why: `replica ${replica.index} to stop` } };
     return remove(replica, `${record.reason}; it would not stop`);
   }
-  const args = { replica, graceSeconds: graceSeconds(service), afterwards: record.afterwards };
+  const args = { replica, graceSeconds: graceLeft(facts, service, record), afterwards: record.afterwards };
   return { step: step(replica, 'stopReplica', record.reason, args) };
+}
+
+/** What an earlier activation has let pass of the grace is gone: a grace longer than an activation must end, too. */
+function graceLeft(
+  facts: Facts,
+  service: DesiredService | undefined,
+  { killAt }: { killAt: string },
+): number {
+  const left = Math.ceil((Date.parse(killAt) - facts.now.getTime()) / 1000);
+  return left > 1 ? Math.min(left, graceSeconds(service)) : 1;
 }
 
 function stopNow(service: DesiredService | undefined, replica: Replica, reason: string): ReplicaPlan {

@@ -90,6 +90,22 @@ describe('a new service', () => {
   });
 });
 
+describe('a stop that an earlier activation has asked for', () => {
+  it.each([
+    ['half of its grace', 15_000, 15],
+    ['nothing of it', -60_000, 1],
+    ['more than all of it, as the clock was set back', 86_400_000, 30],
+  ])('is asked for again with what is left: %s', (_, leftMs, graceSeconds) => {
+    const world = settledWorld(web);
+    const killAt = new Date(world.now.getTime() + leftMs).toISOString();
+    const since = world.now.toISOString();
+    const record = { phase: 'stopping' as const, since, killAt, afterwards: 'remove' as const, reason: 'x' };
+    world.services = { 'blog/web': { replicas: { launchpad_blog_web_1: record }, failures: {} } };
+    const [stop] = world.plan().services.flatMap(({ steps }) => steps);
+    expect([stop?.action, stop?.args]).toMatchObject(['stopReplica', { graceSeconds }]);
+  });
+});
+
 describe('a rollout', () => {
   it.each([
     ['image (L21)', { image: 'registry.example/blog/web:2.0.0' }],
