@@ -26,6 +26,8 @@ export type Host = {
   readonly name: string;
   /** The pid of its systemd outside; another one after a boot. */
   leader(): number;
+  /** A path inside as this process can open it; for what must be quick. No link on the way may be absolute. */
+  outside(file: string): string;
   /** Starts a program inside, with a plain root's environment. */
   start(argv: readonly string[], env?: Readonly<Record<string, string>>): Program;
   run(argv: readonly string[], options?: RunOptions): Promise<ProgramEnd>;
@@ -119,6 +121,7 @@ function makeHost(name: string, dir: string, firstLeader: number): Host {
   return {
     ...{ name, start, run, output, sh, journal, waitFor },
     leader: () => leader,
+    outside: (file) => `/proc/${leader}/root${file}`,
     copy: async (outside, directory) => {
       await output(['mkdir', '-p', directory]);
       // A path below the root of its mount namespace; the directory has no links that would lead out of it.
