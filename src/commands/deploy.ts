@@ -3,8 +3,8 @@ import { UsageError } from '../lib/errors.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import { type DeployRequest, deploy } from '../lib/release/deploy.ts';
 import { readReleaseOptions } from '../lib/release/options.ts';
-import { requireProject, requireServiceKey } from '../lib/release/target.ts';
 import type { CommandInput } from './command.ts';
+import { requireProject, requireServiceKey } from './flags.ts';
 
 export async function run(input: CommandInput): Promise<Outcome> {
   const { file, wait } = readFileAndWait(input);

@@ -3,14 +3,21 @@ import { UsageError } from '../lib/errors.ts';
 import { namePattern } from '../lib/ids.ts';
 import { parseDuration } from '../lib/time.ts';
 
-/** `PROJECT/SERVICE` in one word. */
+/** `PROJECT/SERVICE` in one word, where it was given. */
 export function parseServiceKey(value: unknown): string | undefined {
-  if (value === undefined) return undefined;
-  const [project = '', service = '', ...rest] = String(value).split('/');
-  if (rest.length > 0 || !namePattern.test(project) || !namePattern.test(service)) {
-    throw new UsageError(`${JSON.stringify(value)} is no service: give PROJECT/SERVICE, as in blog/web`);
-  }
-  return `${project}/${service}`;
+  return value === undefined ? undefined : requireServiceKey(String(value));
+}
+
+/** `PROJECT/SERVICE` as a person types it. Throws UsageError. */
+export function requireServiceKey(text: string): string {
+  const [project = '', service = '', ...more] = text.split('/');
+  if (more.length === 0 && namePattern.test(project) && namePattern.test(service)) return text;
+  throw new UsageError(`"${text}" names no service: write PROJECT/SERVICE`);
+}
+
+export function requireProject(text: string): string {
+  if (namePattern.test(text)) return text;
+  throw new UsageError(`"${text}" is no project name`);
 }
 
 /** `--since 2h` or an ISO instant, as an instant. */

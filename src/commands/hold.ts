@@ -3,9 +3,9 @@ import { UsageError } from '../lib/errors.ts';
 import { nodeTarget } from '../lib/hold/holds.ts';
 import { endHolds, listHolds, setHold } from '../lib/hold/run.ts';
 import type { Outcome } from '../lib/outcome.ts';
-import { requireServiceKey } from '../lib/release/target.ts';
 import { parseDuration } from '../lib/time.ts';
 import type { CommandInput } from './command.ts';
+import { requireServiceKey } from './flags.ts';
 
 export async function run({ base, args, options }: CommandInput): Promise<Outcome> {
   const target = readTarget(args[0], options['node'] === true);

@@ -4,8 +4,8 @@ import { namePattern } from '../lib/ids.ts';
 import { parseWait } from '../lib/lock/wait.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import { pruneImages, pruneVolume } from '../lib/prune/run.ts';
+import { confirm } from '../lib/report/confirm.ts';
 import type { CommandInput } from './command.ts';
-import { requireConfirmation } from './confirm.ts';
 
 export async function run({ base, options, loadContext }: CommandInput): Promise<Outcome> {
   const waitMs = parseWait(options['wait']);
@@ -20,10 +20,10 @@ export async function run({ base, options, loadContext }: CommandInput): Promise
   }
   if (options['dryRun'] === true)
     throw new UsageError('--volumes has no --dry-run: it removes just the one named');
-  await requireConfirmation(base, {
-    question: `Remove volume ${name} of ${project}/${service} with all its data?`,
-    yes: options['yes'] === true,
-  });
+  const question = `Remove volume ${name} of ${project}/${service} with all its data?`;
+  if (!(await confirm(base, options['yes'] === true, question))) {
+    return { outcome: 'nothing-to-do', text: ['not confirmed: nothing was removed'] };
+  }
   const noBackup = options['backup'] === false;
   return await pruneVolume(await loadContext(), { project, service, name, noBackup, waitMs });
 }

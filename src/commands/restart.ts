@@ -2,8 +2,8 @@
 import type { Outcome } from '../lib/outcome.ts';
 import { readReleaseOptions } from '../lib/release/options.ts';
 import { restart } from '../lib/release/rollback.ts';
-import { requireServiceKey } from '../lib/release/target.ts';
 import type { CommandInput } from './command.ts';
+import { requireServiceKey } from './flags.ts';
 
 export async function run(input: CommandInput): Promise<Outcome> {
   const request = { ...readReleaseOptions(input.options), key: requireServiceKey(input.args[0] ?? '') };

@@ -3,8 +3,8 @@ import { UsageError } from '../lib/errors.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import { readReleaseOptions } from '../lib/release/options.ts';
 import { rollback } from '../lib/release/rollback.ts';
-import { requireServiceKey } from '../lib/release/target.ts';
 import type { CommandInput } from './command.ts';
+import { requireServiceKey } from './flags.ts';
 
 export async function run(input: CommandInput): Promise<Outcome> {
   const request = {

@@ -59,8 +59,17 @@ async function read(
   options: { now: Date; log: Log; repair: boolean },
 ): Promise<Hold[]> {
   const result = await readDocument(holdsPath(paths), holdsDocument, options);
-  if (result.kind !== 'ok' && result.kind !== 'recovered') return [];
+  if (result.kind === 'missing') return [];
+  if (result.kind === 'lost') return [holdEverything(options.now)];
   return result.value.holds.filter((hold) => isActive(hold, options.now));
+}
+
+/** What was held can no longer be told, so nothing is touched until a person says so. */
+function holdEverything(now: Date): Hold {
+  const until = new Date(now.getTime() + 60 * 60_000).toISOString();
+  const reason =
+    'holds.json was damaged, and what it held is unknown: `reeve hold --end --node` when that is clear';
+  return { target: nodeTarget, until, reason, by: 'reeve', since: now.toISOString() };
 }
 
 function isActive(hold: Hold, now: Date): boolean {

@@ -2,7 +2,9 @@
 import { parseDesired } from '../cluster/desired.ts';
 import { desiredKey, removalsKey } from '../cluster/keys.ts';
 import { managedFilter } from '../cluster/names.ts';
+import { portKey } from '../cluster/ports.ts';
 import { serviceKey } from '../cluster/wire.ts';
+import { InputError } from '../errors.ts';
 import { readHolds } from '../hold/holds.ts';
 import { isRecord } from '../state/shape.ts';
 import {
@@ -10,6 +12,7 @@ import {
   emptyServiceRecord,
   type Facts,
   type NodeFacts,
+  type Replica,
   type RolloutRecord,
 } from './facts.ts';
 import { sortContainers } from './ownership.ts';
@@ -25,6 +28,12 @@ export async function readDesired(session: Session): Promise<void> {
     return;
   }
   const parsed = parseDesired(stored.text);
+  const { nodeId } = parsed.document;
+  if (nodeId !== session.nodeId) {
+    throw new InputError(
+      `cannot read "desired.json": it is for node ${nodeId}, and this is node ${session.nodeId}`,
+    );
+  }
   for (const warning of parsed.warnings) session.ctx.log.warning(warning);
   session.desired = {
     kind: 'document',
@@ -47,6 +56,7 @@ export async function gatherFacts(session: Session): Promise<Facts> {
     desired,
   });
   if (!hasAdopted(session) && desired.kind === 'document') await adopt(session, sorted.adopting);
+  await keepPorts(session, sorted.replicas);
   return {
     now: ctx.clock.now(),
     node: nodeFacts(session),
@@ -76,6 +86,17 @@ function keepRecorded(now: RolloutRecord, before: RolloutRecord, busy: ReadonlyS
     services[key] = { replicas: { ...before.services[key]?.replicas, ...replicas }, failures };
   }
   return { services };
+}
+
+/** A port in use is reserved, also after ports.json was lost: a stopped replica must find its own again. */
+async function keepPorts(session: Session, replicas: readonly Replica[]): Promise<void> {
+  const known = session.ports.value.ports;
+  const unknown = replicas.filter(
+    (replica) => replica.hostPort !== undefined && known[portKey(replica)] === undefined,
+  );
+  if (unknown.length === 0) return;
+  const found = Object.fromEntries(unknown.map((replica) => [portKey(replica), replica.hostPort as number]));
+  await session.ports.update(({ ports }) => ({ ports: { ...found, ...ports } }));
 }
 
 /** The one adoption has been: by an earlier run, or by an earlier look of this one. */

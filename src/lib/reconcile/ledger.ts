@@ -8,7 +8,8 @@ export type Ledger<T> = {
   update(change: (value: T) => T): Promise<void>;
 };
 
-export type LoadedLedger<T> = Ledger<T> & { readonly found: boolean };
+/** `lost`: there was a file, and neither it nor its previous copy could be used. */
+export type LoadedLedger<T> = Ledger<T> & { readonly found: 'found' | 'missing' | 'lost' };
 
 /** Reads the file; a missing or lost one gives `empty`, which is not written until it changes. */
 export async function openLedger<T extends object>(
@@ -17,8 +18,8 @@ export async function openLedger<T extends object>(
   { empty, now, log, readOnly = false }: { empty: T; now: Date; log: Log; readOnly?: boolean },
 ): Promise<LoadedLedger<T>> {
   const read = await readDocument(path, definition, { now, log, repair: !readOnly });
-  const found = read.kind === 'ok' || read.kind === 'recovered';
-  let value = found ? read.value : empty;
+  const usable = read.kind === 'ok' || read.kind === 'recovered';
+  let value = usable ? read.value : empty;
   let queue: Promise<void> = Promise.resolve();
   const update = (change: (value: T) => T): Promise<void> => {
     const changed = change(value);
@@ -34,7 +35,7 @@ export async function openLedger<T extends object>(
     get value() {
       return value;
     },
-    found,
+    found: read.kind === 'ok' || read.kind === 'recovered' ? 'found' : read.kind,
     update,
   };
 }

@@ -37,7 +37,7 @@ export async function openSession(
   const files = stateFiles(ctx.paths);
   const how = { now: ctx.clock.now(), log: ctx.log, readOnly };
   const ports = await openLedger(files.ports, portsDocument, { empty: { ports: {} }, ...how });
-  if (!ports.found && !readOnly)
+  if (ports.found === 'missing' && !readOnly)
     await importLaunchPad(ctx, cluster.importState, { ports, cronFile: files.cron, how });
   const rollouts = await openLedger(files.rollouts, rolloutsDocument, { empty: { services: {} }, ...how });
   const shards = await openLedger(files.shards, shardsDocument, { empty: { edges: {} }, ...how });
@@ -47,6 +47,8 @@ export async function openSession(
   });
   const empty = { adoptedAt: '', containers: [] };
   const ownership = await openLedger(files.ownership, ownershipDocument, { empty, ...how });
+  // The one adoption has been, and whom it took is no longer known: nobody is taken a second time.
+  if (ownership.found === 'lost') await ownership.update((value) => ({ ...value, adoptedAt: 'lost' }));
   return {
     ctx,
     cluster,
@@ -95,7 +97,7 @@ async function importLaunchPad(ctx: Context, path: string, { ports, cronFile, ho
   const found = await readLaunchPadState(path);
   if (found === undefined) return;
   const cron = await openLedger(cronFile, cronDocument, { empty: { fires: {} }, ...how });
-  if (!cron.found) await cron.update(() => ({ fires: found.cronFires }));
+  if (cron.found === 'missing') await cron.update(() => ({ fires: found.cronFires }));
   await ports.update(() => ({ ports: found.ports }));
   const counts = { ports: Object.keys(found.ports).length, fires: Object.keys(found.cronFires).length };
   ctx.log.info(`imported launch-pad's state from ${path}`, counts);

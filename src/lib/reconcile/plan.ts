@@ -15,6 +15,9 @@ export type Plan = {
   errors: readonly { key: string; error: string }[];
 };
 
+/** Said rather than left out in silence: nobody may believe that a schedule is being kept. */
+const notLongRunning = 'this version runs no scheduled and no one-off services: it is left alone';
+
 /** A removal of this many services at once must have been announced. */
 const brakeAt = 3;
 
@@ -24,6 +27,7 @@ export function planReconcile(facts: Facts, options: PlanOptions): Plan {
   const replicas = groupByKey(facts.replicas);
   const removals = planRemovals(facts, options, replicas);
   const deferred: Deferred[] = [];
+  const errors: { key: string; error: string }[] = [];
   const services: ServicePlan[] = [];
   const consider = (key: string, plan: () => ServicePlan): void => {
     if ((options.only !== undefined && options.only !== key) || facts.busy.has(key)) return;
@@ -32,14 +36,16 @@ export function planReconcile(facts: Facts, options: PlanOptions): Plan {
     else services.push(plan());
   };
   for (const service of desired.services) {
-    // Scheduled and one-off services have no long-running container.
-    if (service.cron !== undefined || service.jobRun !== undefined) continue;
     const key = serviceKey(service);
+    if (service.cron !== undefined || service.jobRun !== undefined) {
+      if (options.only === undefined || options.only === key) errors.push({ key, error: notLongRunning });
+      continue;
+    }
     consider(key, () => planService(facts, service, replicas.get(key) ?? []));
   }
   for (const key of removals.keys) consider(key, () => planRemoval(facts, key, replicas.get(key) ?? []));
   const rejected = desired.rejected.map(({ key, reason }) => ({ key: key ?? '(unnamed)', error: reason }));
-  return { services, deferred, errors: [...rejected, ...removals.errors] };
+  return { services, deferred, errors: [...errors, ...rejected, ...removals.errors] };
 }
 
 function groupByKey(replicas: readonly Replica[]): Map<string, Replica[]> {

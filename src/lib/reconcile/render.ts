@@ -52,6 +52,7 @@ export function renderPlan(facts: Facts, plan: Plan): Outcome {
   ];
   const data = { actions, deferred: plan.deferred, errors: plan.errors };
   if (actions.length > 0) return { outcome: 'pending', text, data };
+  if (plan.errors.length > 0) return { outcome: 'failed', text, data };
   return { outcome: 'nothing-to-do', text: [...text, 'nothing to do'], data };
 }
 

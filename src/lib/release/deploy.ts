@@ -7,10 +7,11 @@ import { requireCluster } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError, InputError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
+import { listNodes } from '../store/nodes.ts';
 import { decodeText } from '../store/text.ts';
 import { mapBounded } from './bounded.ts';
 import { findDomainConflicts } from './domains.ts';
-import { listNodes, parallel, readDefaultEdge, readNodes, type Target } from './gather.ts';
+import { parallel, readDefaultEdge, readNodes, type Target } from './gather.ts';
 import { parseObject } from './json.ts';
 import { type DeployFile, maxBytes, type PlacedService, parseDeployFile } from './parse.ts';
 import { planDeploy, type Scope } from './plan.ts';
@@ -37,7 +38,7 @@ async function deployInTurn(
   turn: Turn,
 ): Promise<Outcome> {
   const target = await openTarget(ctx, cluster);
-  const known = await listNodes(target);
+  const known = await listNodes(target.store, target.clusterId);
   const { what } = request;
   const intent = 'remove' in what ? removalIntent(what.remove) : await readIntent(ctx, target, what, known);
   const { states, unreadable } = await readNodes(target, known);

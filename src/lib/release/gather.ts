@@ -1,7 +1,6 @@
 // Reads from the store what a deploy decides by: which nodes there are, and the desired state of each.
-import { clusterKey, deploysPrefix, desiredKey, nodesPrefix } from '../cluster/keys.ts';
+import { clusterKey, deploysPrefix, desiredKey } from '../cluster/keys.ts';
 import { describeError, InputError } from '../errors.ts';
-import { nodeIdPattern } from '../ids.ts';
 import type { Store } from '../store/store.ts';
 import { mapBounded } from './bounded.ts';
 import { parseObject } from './json.ts';
@@ -22,18 +21,6 @@ export type NodeState = {
 };
 
 export type UnreadableNode = { node: string; error: InputError };
-
-/** Nodes that the store knows: those with a registry entry or a desired state, in byte order. */
-export async function listNodes({ store, clusterId }: Target): Promise<string[]> {
-  const prefix = nodesPrefix(clusterId);
-  const nodes = new Set<string>();
-  for (const { key } of await store.list(prefix)) {
-    const [node = '', file, ...deeper] = key.slice(prefix.length).split('/');
-    if (deeper.length > 0 || !nodeIdPattern.test(node)) continue;
-    if (file === 'node.json' || file === 'desired.json') nodes.add(node);
-  }
-  return [...nodes];
-}
 
 /** Throws InputError for a document we refuse: it must not be written over. */
 export async function readNode({ store, clusterId }: Target, node: string): Promise<NodeState> {

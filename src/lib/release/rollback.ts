@@ -4,9 +4,10 @@ import { requireCluster } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { InputError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
+import { listNodes } from '../store/nodes.ts';
 import { mapBounded } from './bounded.ts';
 import type { NodeFailure } from './describe.ts';
-import { listNodes, type NodeState, parallel, readEarlier, readNodes, type Target } from './gather.ts';
+import { type NodeState, parallel, readEarlier, readNodes, type Target } from './gather.ts';
 import { planRestart } from './plan.ts';
 import { findEarlier, planRollback } from './plan-rollback.ts';
 import type { RawService } from './raw-document.ts';
@@ -86,7 +87,7 @@ async function findHolders(
   target: Target,
   key: string,
 ): Promise<{ holders: Holder[]; failures: NodeFailure[] }> {
-  const { states, unreadable } = await readNodes(target, await listNodes(target));
+  const { states, unreadable } = await readNodes(target, await listNodes(target.store, target.clusterId));
   const holders = states.flatMap((state): Holder[] => {
     const service = state.document.services.find((present) => present.key === key);
     return service === undefined ? [] : [{ state, service }];

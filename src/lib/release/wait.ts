@@ -1,6 +1,7 @@
 // Waits until the nodes say that they have converged on what was written, or that it has failed.
 import { reeveKey, statusKey } from '../cluster/keys.ts';
 import type { BaseContext } from '../context.ts';
+import { describeError } from '../errors.ts';
 import { formatDuration } from '../time.ts';
 import { mapBounded } from './bounded.ts';
 import type { NodeFailure } from './describe.ts';
@@ -39,8 +40,17 @@ export async function waitForNodes(
   }
 }
 
-async function look({ store, clusterId }: Target, one: Awaited): Promise<Arrival> {
-  return judgeArrival(parseProgress((await store.get(reeveKey(clusterId, one.node)))?.text), one);
+/** A store that cannot be read just now is no verdict: the next look may read it. */
+async function look(target: Target, one: Awaited): Promise<Arrival> {
+  try {
+    return judgeArrival(parseProgress(await readText(target, reeveKey(target.clusterId, one.node))), one);
+  } catch (error) {
+    return { kind: 'waiting', why: describeError(error) };
+  }
+}
+
+async function readText({ store }: Target, key: string): Promise<string | undefined> {
+  return (await store.get(key))?.text;
 }
 
 function settle(ctx: WaitContext, { node }: Awaited, arrival: Arrival): NodeFailure[] {
@@ -54,7 +64,7 @@ function settle(ctx: WaitContext, { node }: Awaited, arrival: Arrival): NodeFail
 
 /** With the node's last sign of life, so that a dead node is told from a slow one. */
 async function describeLate(
-  { store, clusterId }: Target,
+  target: Target,
   judged: readonly { one: Awaited; arrival: Arrival }[],
   late: string,
 ): Promise<NodeFailure[]> {
@@ -62,7 +72,9 @@ async function describeLate(
     arrival.kind === 'waiting' ? [{ one, arrival }] : [],
   );
   return await mapBounded(waiting, parallel, async ({ one, arrival }) => {
-    const status = parseObject((await store.get(statusKey(clusterId, one.node)))?.text);
+    const status = parseObject(
+      await readText(target, statusKey(target.clusterId, one.node)).catch(() => undefined),
+    );
     const seen = typeof status?.['lastSeen'] === 'string' ? `last seen ${status['lastSeen']}` : 'never seen';
     return { node: one.node, message: `${late}: ${arrival.why}; ${seen}` };
   });

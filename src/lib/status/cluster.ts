@@ -1,5 +1,5 @@
 // Every node of the cluster as its own documents in the store tell it. Read-only, at most two requests a node.
-import { nodesPrefix, reeveKey, statusKey } from '../cluster/keys.ts';
+import { reeveKey, statusKey } from '../cluster/keys.ts';
 import type { ReeveDocument } from '../cluster/reeve-document.ts';
 import type { NodeStatus } from '../cluster/wire.ts';
 import type { ClusterConfig } from '../config/config.ts';
@@ -9,6 +9,7 @@ import { describeError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
 import { renderTable } from '../report/table.ts';
 import { isRecord } from '../state/shape.ts';
+import { listNodes } from '../store/nodes.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { ago } from './node.ts';
@@ -52,17 +53,6 @@ export async function showCluster(ctx: Context, cluster: ClusterConfig): Promise
     })),
   };
   return { outcome: wrong ? 'failed' : 'done', text: renderCluster(rows, ctx.clock.now()), data };
-}
-
-async function listNodes(store: Store, clusterId: string): Promise<string[]> {
-  const prefix = nodesPrefix(clusterId);
-  const entries = await store.list(prefix);
-  const ids = entries.flatMap(({ key }) => {
-    const [nodeId, name, ...rest] = key.slice(prefix.length).split('/');
-    const names = ['node.json', 'desired.json', 'status.json'];
-    return nodeId !== undefined && rest.length === 0 && names.includes(name ?? '') ? [nodeId] : [];
-  });
-  return [...new Set(ids)];
 }
 
 async function readNode(ctx: Context, store: Store, clusterId: string, nodeId: string): Promise<NodeRow> {

@@ -60,6 +60,7 @@ describe('a desired state that cannot be read', () => {
       () => aDocument({ version: '3' }),
       'it is of version "3", and only version 3 is understood',
     ],
+    ['of another node', () => aDocument({ nodeId: 'web-7' }), 'it is for node web-7, and this is node'],
     ['without a version', () => '{"services":[]}', 'it names no version, and only version 3 is understood'],
     ['with services that are a map', () => aDocument({ services: {} }), 'services'],
     ['without services', () => aDocument({ services: undefined }), 'services'],

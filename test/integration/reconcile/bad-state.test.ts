@@ -1,7 +1,7 @@
 // What a tick remembers and holds is damaged, full or taken: state files, ports, locks, containers in a bad way. What runs
 // goes on running.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { configStamp } from '../../../src/lib/cluster/stamp.ts';
@@ -39,6 +39,9 @@ describe.concurrent('the state directory', () => {
       expect(end.stderr).toMatch(/warning: state file lost: .*rollouts\.json/);
       expect(await node.containers()).toEqual(before);
       expect(node.shard().backends).toHaveLength(1);
+      // The port that is in use is reserved again (R57).
+      const { ports } = JSON.parse(readFileSync(join(node.stateDir, 'ports.json'), 'utf8'));
+      expect(Object.values(ports)).toEqual(node.shard().backends.map(({ hostPort }) => hostPort));
       expect(
         readdirSync(node.stateDir).filter((file) => file.startsWith('rollouts.json.corrupt-')),
       ).toHaveLength(1);

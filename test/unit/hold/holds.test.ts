@@ -72,6 +72,22 @@ describe('holds on disk', () => {
     expect(stored.holds.map(({ target }) => target)).toEqual(['node']);
   });
 
+  it('hold everything when nobody can tell any more what was held (R32)', async () => {
+    await writeFile(join(stateDir, 'holds.json'), '{"version":1,"hol');
+    expect(await readHolds({ stateDir }, now)).toEqual([
+      {
+        target: 'node',
+        until: '2026-06-04T04:00:00.000Z',
+        reason:
+          'holds.json was damaged, and what it held is unknown: `reeve hold --end --node` when that is clear',
+        by: 'reeve',
+        since: now.toISOString(),
+      },
+    ]);
+    await endHolds(aContext(), 'node');
+    expect(await readHolds({ stateDir }, now)).toEqual([]);
+  });
+
   it('all end without a target', async () => {
     const ctx = aContext();
     await setHold(ctx, { target: 'blog/web', forMs: 1000, reason: 'x' });

@@ -84,6 +84,11 @@ describe('the desired state', () => {
       aService({ service: 'once', jobRun: { id: 'r1', requestedAt: '2026-06-04T03:00:00.000Z' } }),
     ];
     expect(world.steps()).toEqual([]);
+    const error = 'this version runs no scheduled and no one-off services: it is left alone';
+    expect(world.plan().errors).toEqual([
+      { key: 'blog/nightly', error },
+      { key: 'blog/once', error },
+    ]);
   });
 });
 
