@@ -2,6 +2,7 @@
 // every getter it exports, undici's among them (20 ms); `node:crypto` and `node:child_process` cost 5 and 3 ms, also
 // where the command at hand never calls them.
 import { isBuiltin } from 'node:module';
+import { relative } from 'node:path';
 
 /** Loaded at the first call of one of their functions. */
 const lateModules = new Set([
@@ -20,10 +21,15 @@ const lateModules = new Set([
 export const lazyBuiltins = {
   name: 'lazy-builtins',
   setup(build) {
-    build.onResolve({ filter: /^[a-z]/ }, ({ path, kind, namespace }) => {
+    build.onResolve({ filter: /^[a-z]/ }, ({ path, kind, namespace, importer }) => {
       if (namespace !== 'file' || !isBuiltin(path)) return undefined;
       const name = path.replace(/^node:/, '');
-      return { path: name, namespace: kind === 'require-call' ? 'required' : 'imported' };
+      // One for each importer: shared, it would be a chunk, and hold the values that any of them names.
+      return {
+        path: name,
+        suffix: `?${importer}`,
+        namespace: kind === 'require-call' ? 'required' : 'imported',
+      };
     });
     build.onLoad({ filter: /./, namespace: 'imported' }, async ({ path }) => ({
       contents: renderImported(path, await import(`node:${path}`)),

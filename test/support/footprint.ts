@@ -1,6 +1,6 @@
 // What one run of reeve costs in things that can be counted, and are the same on every machine: modules of our own that
 // are loaded, programs started, files written, requests to the engine and to the store. Seen by strace and a proxy.
-import { readFileSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { inject } from 'vitest';
 import type { EngineProxy } from './engine-proxy.ts';
@@ -10,6 +10,8 @@ import { startProcess } from './programs.ts';
 export type Footprint = {
   modules: number;
   kilobytes: number;
+  /** Node's own modules: some cost as much as all of ours. */
+  builtins: number;
   /** Besides reeve's own shell and Node.js. */
   programs: string[];
   /** Below the node's directory, its cache left out. */
@@ -31,12 +33,25 @@ export async function takeFootprint(
 ): Promise<Footprint> {
   const file = join(node.root, 'trace');
   const before = proxy.lines.length;
+  const counter = writeCounter(node);
   const strace = ['-f', '-qq', '-s', '4096', '-o', file, '-e', `trace=${traced}`];
-  const end = await startProcess('strace', [...strace, inject('reeveBin'), ...words], environmentOf(node))
-    .ended;
+  const env = { ...environmentOf(node), NODE_OPTIONS: `--require=${counter.program}` };
+  const end = await startProcess('strace', [...strace, inject('reeveBin'), ...words], env).ended;
   if (end.status !== 0) throw new Error(`reeve ${words.join(' ')} ended with ${end.status}:\n${end.stderr}`);
   const calls = readCalls(readFileSync(file, 'utf8'));
-  return { ...describeCalls(calls, node), engine: proxy.lines.slice(before) };
+  const builtins = Number(readFileSync(counter.answer, 'utf8'));
+  return { ...describeCalls(calls, node), builtins, engine: proxy.lines.slice(before) };
+}
+
+/** A program to be loaded before reeve, which counts in the end. Below the cache, which is not looked at. */
+function writeCounter({ root }: TestNode): { program: string; answer: string } {
+  const program = join(root, 'cache/count-builtins.cjs');
+  const answer = join(root, 'cache/builtins');
+  mkdirSync(join(root, 'cache'), { recursive: true });
+  const count = "process.moduleLoadList.filter((name) => name.startsWith('NativeModule ')).length";
+  const write = `require('node:fs').writeFileSync(${JSON.stringify(answer)}, String(${count}))`;
+  writeFileSync(program, `process.on('exit', () => ${write});\n`);
+  return { program, answer };
 }
 
 /** What makes a process use the node's directories, as `makeNode` has it. */
@@ -50,7 +65,7 @@ export function environmentOf({ root, stateDir }: TestNode): Record<string, stri
   };
 }
 
-function describeCalls(calls: readonly Call[], node: TestNode): Omit<Footprint, 'engine'> {
+function describeCalls(calls: readonly Call[], node: TestNode): Omit<Footprint, 'engine' | 'builtins'> {
   const dist = join(inject('reeveBin'), '../../dist');
   const modules = unique(
     calls.flatMap(({ paths }) => paths).filter((path) => path.startsWith(`${dist}/`) && path.endsWith('.js')),
