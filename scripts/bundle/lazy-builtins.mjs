@@ -27,7 +27,7 @@ export const lazyBuiltins = {
       // One for each importer: shared, it would be a chunk, and hold the values that any of them names.
       return {
         path: name,
-        suffix: `?${importer}`,
+        suffix: `?${relative(build.initialOptions.absWorkingDir, importer)}`,
         namespace: kind === 'require-call' ? 'required' : 'imported',
       };
     });
