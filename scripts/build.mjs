@@ -36,7 +36,7 @@ const options = {
 };
 
 const separate = await build({ ...options, logLevel: 'silent' });
-const kernel = shareKernel(planKernel(separate.metafile, { root, entry }));
+const kernel = shareKernel(planKernel(separate.metafile, entry));
 const { metafile, outputFiles } = await build({ ...options, plugins: [kernel, lazyBuiltins] });
 // Written last and at once: a build that fails leaves the earlier one as it was.
 rmSync(out, { recursive: true, force: true });

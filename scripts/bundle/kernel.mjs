@@ -2,6 +2,7 @@
 // that the same entry points share: with a chunk a command that is dozens of files of a few lines, and each one opened
 // costs half a millisecond at every start. Entry points that all import the kernel share it as one set.
 import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
 
 /** Needed by so many entry points; a module drags in all that it imports, so that is weighed too. */
 const leastUses = 5;
@@ -9,8 +10,8 @@ const mostBytes = 160_000;
 /** An edge has no engine: what drives one stays out, however often it is used. */
 const never = /^src\/lib\/docker\//;
 
-/** The kernel's modules and the entry points, as absolute paths, from the metafile of a build without a kernel. */
-export function planKernel({ inputs, outputs }, { root, entry }) {
+/** The kernel's modules and our own entry points, as paths from the root, from the metafile of a build without a kernel. */
+export function planKernel({ inputs, outputs }, entry) {
   const entries = Object.values(outputs).flatMap(({ entryPoint }) => entryPoint ?? []);
   const main = importedBy(inputs, entry);
   const uses = new Map();
@@ -30,11 +31,7 @@ export function planKernel({ inputs, outputs }, { root, entry }) {
       (main.has(path) || (isOften(path) && isLight(path))),
   );
   // A CommonJS package that imported the kernel would have all of it wrapped, and then nothing in it could be left out.
-  const own = entries.filter((path) => path.startsWith('src/'));
-  return {
-    modules: modules.sort().map((path) => `${root}${path}`),
-    entries: own.map((path) => `${root}${path}`),
-  };
+  return { modules: modules.sort(), entries: entries.filter((path) => path.startsWith('src/')) };
 }
 
 /** An esbuild plugin. */
@@ -42,13 +39,14 @@ export function shareKernel({ modules, entries }) {
   return {
     name: 'kernel',
     setup(build) {
+      const root = build.initialOptions.absWorkingDir;
       build.onResolve({ filter: /^reeve:kernel$/ }, () => ({ path: 'kernel', namespace: 'kernel' }));
       build.onLoad({ filter: /./, namespace: 'kernel' }, () => ({
-        contents: modules.map((path) => `import ${JSON.stringify(path)};`).join('\n'),
-        resolveDir: '/',
+        contents: modules.map((path) => `import './${path}';`).join('\n'),
+        resolveDir: root,
       }));
       build.onLoad({ filter: /\.ts$/ }, ({ path }) =>
-        entries.includes(path)
+        entries.includes(relative(root, path))
           ? { contents: `import 'reeve:kernel';${readFileSync(path, 'utf8')}`, loader: 'ts' }
           : undefined,
       );
