@@ -15,6 +15,14 @@ describe.concurrent('output that nobody takes', () => {
     expect((await node.containers()).map(({ state }) => state)).toEqual(['running', 'running']);
   });
 
+  it('a deploy by the bundle says nothing but what it changes: what it loads late is there', async ({
+    onTestFinished,
+  }) => {
+    const node = makeNode({ project: 'bundle', onTestFinished });
+    const end = await node.deploy([aWebDeploy()]);
+    expect(end.stderr).toBe(`${node.nodeId}: add bundle/web\n`);
+  });
+
   it.for([
     ['an answer on a full disk fails', 'config schema >/dev/full', 1, 'cannot print the answer: ENOSPC'],
     ['an error on a full disk keeps its exit code', 'nonsense 2>/dev/full', 64, ''],
