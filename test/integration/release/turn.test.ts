@@ -1,11 +1,12 @@
 // Operators at one store: they take turns, a turn whose holder is gone ends by itself, and nobody is stopped by one.
 import { existsSync, mkdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { parseDesired } from '../../../src/lib/cluster/desired.ts';
 import { serviceKey } from '../../../src/lib/cluster/wire.ts';
 import { aDesired, aService } from '../../support/builders.ts';
 import { createOperator, type Operator } from '../../support/operator.ts';
+import { startProcess } from '../../support/programs.ts';
 
 const lockOf = ({ root }: Operator): string => join(root, 'store/.locks/deploy.lock');
 
@@ -49,6 +50,18 @@ describe('the lock of an operator', () => {
     expect([end.status, servicesOf(operator)]).toEqual([0, ['blog/web']]);
     expect(end.stderr).not.toContain('going on');
     expect(performance.now() - began).toBeLessThan(9_000);
+  });
+
+  it('is taken by the built program, too', async () => {
+    const operator = createOperator(['web-1']);
+    holdFor(operator, 0);
+    const { environment } = operator;
+    const deploy = startProcess(inject('reeveBin'), ['deploy', aFile(operator, 'blog')], environment);
+    deploy.child.stdin.end();
+    const began = performance.now();
+    const end = await deploy.ended;
+    expect([end.status, end.stderr.includes('going on')]).toEqual([0, false]);
+    expect(performance.now() - began, 'it has waited for the other').toBeGreaterThan(2_000);
   });
 
   it('that has just gone blocks for no longer than it takes to be sure', async () => {
