@@ -4,18 +4,17 @@ import { containerName, networkName } from '../cluster/names.ts';
 import type { DesiredService } from '../cluster/wire.ts';
 import { NameTakenError } from '../docker/errors.ts';
 import { BusyError, describeError, StepError, UnavailableError } from '../errors.ts';
-import { createRedactor } from '../exec/redact.ts';
+import { createRedactor, type Redact } from '../exec/redact.ts';
 import { mergeEnv } from '../secrets/secrets.ts';
 import { buildContainerSpec } from './container-spec.ts';
 import { ensureImage } from './images.ts';
+import { lastLogLines, renderLogTail } from './log-tail.ts';
 import { startDeadlineMs } from './plan-replica.ts';
 import { releasePort, reservePort } from './reserve-port.ts';
 import { clearFailure, recordFailure, recordReplica } from './rollout-ledger.ts';
 import type { Session } from './session.ts';
 import type { StepOf } from './steps.ts';
 
-/** Enough of a failed container's log to see why. */
-const lastLogLines = 10;
 /** A container that never served gets no long farewell. */
 const abortGraceSeconds = 5;
 
@@ -60,7 +59,8 @@ export async function abortReplica(session: Session, { key, args }: StepOf<'abor
   const { service, replica, release, why } = args;
   const details = await session.engine.inspectContainer(replica.containerId);
   const redact = createRedactor(secretValues(service, details?.env ?? []));
-  const error = redact(`rollout aborted: ${why}${await describeLogs(session, replica.containerId)}`);
+  const logs = await describeLogs(session, replica.containerId, redact);
+  const error = `rollout aborted: ${redact(why)}${logs}`;
   const imageId = details?.imageId;
   await recordFailure(session, key, release, { error, ...(imageId === undefined ? {} : { imageId }) });
   session.probes.delete(replica.name);
@@ -160,25 +160,14 @@ function secretValues({ secretRefs }: DesiredService, env: readonly string[]): s
   });
 }
 
-async function describeLogs(session: Session, containerId: string): Promise<string> {
+async function describeLogs(session: Session, containerId: string, redact: Redact): Promise<string> {
   try {
     const logs = await session.engine.containerLogs(containerId, { tailLines: lastLogLines });
-    const lines = logs.trim();
-    return lines === '' ? '; it logged nothing' : `; its last log lines:\n${foldRepeats(lines)}`;
+    const lines = renderLogTail(logs, redact);
+    return lines === '' ? '; it logged nothing' : `; its last log lines:\n${lines}`;
   } catch (error) {
     return `; its log cannot be read: ${describeError(error)}`;
   }
-}
-
-/** Ten times the same line says no more than once. */
-function foldRepeats(text: string): string {
-  const folded: { line: string; times: number }[] = [];
-  for (const line of text.split('\n')) {
-    const last = folded.at(-1);
-    if (last?.line === line) last.times += 1;
-    else folded.push({ line, times: 1 });
-  }
-  return folded.map(({ line, times }) => (times === 1 ? line : `${line} (${times} times)`)).join('\n');
 }
 
 function bindAddress(session: Session): string {

@@ -1,6 +1,7 @@
 // Asks a starting replica whether it serves. One request, no redirects, a deadline; the answer in words.
 import { get, type IncomingMessage } from 'node:http';
 import { describeError } from '../errors.ts';
+import { cleanLine } from './log-tail.ts';
 
 export type ProbeAnswer = { passed: boolean; said: string };
 
@@ -44,6 +45,6 @@ function readAnswer(response: IncomingMessage, resolve: (answer: ProbeAnswer) =>
 }
 
 function describe(status: number, body: string): string {
-  const text = body.trim().replaceAll(/\s+/g, ' ').slice(0, 160);
+  const text = cleanLine(body).slice(0, 160);
   return text === '' ? `got ${status}` : `got ${status}: ${text}`;
 }
