@@ -56,6 +56,8 @@ async function stopInBackground(
   try {
     await session.engine.stopContainer(containerId, graceSeconds);
   } catch (error) {
+    // Told to stop ourselves, we hang up on the engine, which goes on.
+    if (session.ctx.signal.aborted) return;
     // The next look sees whether it runs; after its grace it is removed by force.
     session.ctx.log.warning(`cannot stop ${name}: ${describeError(error)}`);
   }
