@@ -38,14 +38,21 @@ export async function createReplica(session: Session, step: StepOf<'createReplic
   });
 }
 
+/** One that exists and cannot be started, as when its port has gone to another program, makes way for a new one. */
 export async function startReplica(session: Session, step: StepOf<'startReplica'>): Promise<void> {
   const { service, replica, release, attempt } = step.args;
-  await rememberingFailure(session, step.key, release, async () => {
-    session.probes.delete(replica.name);
-    const record = startingRecord(session, service, { release, attempt });
-    await recordReplica(session, step.key, replica.name, record);
+  session.probes.delete(replica.name);
+  const record = startingRecord(session, service, { release, attempt });
+  await recordReplica(session, step.key, replica.name, record);
+  try {
     await session.engine.startContainer(replica.containerId);
-  });
+  } catch (error) {
+    if (isBlameless(error)) throw error;
+    await session.engine.removeContainer(replica.containerId, { force: true });
+    await releasePort(session, replica);
+    await recordReplica(session, step.key, replica.name, undefined);
+    throw new StepError(`${describeError(error)}: it is made anew`, { cause: error });
+  }
 }
 
 /** It serves: from the next look on it is routed to. */
@@ -126,10 +133,14 @@ async function rememberingFailure(
   try {
     await attempt(about);
   } catch (error) {
-    const blameless = error instanceof UnavailableError || error instanceof BusyError;
-    if (!blameless) await recordFailure(session, key, release, { ...about, error: describeError(error) });
+    if (!isBlameless(error))
+      await recordFailure(session, key, release, { ...about, error: describeError(error) });
     throw error;
   }
+}
+
+function isBlameless(error: unknown): boolean {
+  return error instanceof UnavailableError || error instanceof BusyError;
 }
 
 function startingRecord(

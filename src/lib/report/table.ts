@@ -11,11 +11,13 @@ export function renderTable(header: readonly string[], rows: readonly (readonly 
   );
 }
 
-/** A text of several lines as one cell: what a program said last is often the part that matters. */
+/** A text of several lines as one cell: begin and end, as what a program said last is often the part that matters. */
 export function foldLines(text: string, maxLength = 240): string {
   const folded = text
     .trim()
     .replaceAll(/:\s*\n\s*/g, ': ')
     .replaceAll(/\s*\n\s*/g, ' | ');
-  return folded.length <= maxLength ? folded : `${folded.slice(0, maxLength - 3)}...`;
+  if (folded.length <= maxLength) return folded;
+  const end = Math.floor(maxLength / 3);
+  return `${folded.slice(0, maxLength - end - 5)} ... ${folded.slice(-end)}`;
 }

@@ -29,7 +29,9 @@ describe('foldLines', () => {
     expect(foldLines(text)).toBe(folded);
   });
 
-  it('cuts what is too long for a cell', () => {
-    expect(foldLines('0123456789', 8)).toBe('01234...');
+  it('cuts the middle of what is too long for a cell', () => {
+    const text = 'cannot start it: a long story of drivers: the port is taken';
+    expect(foldLines(text, 36)).toBe('cannot start it: a  ... ort is taken');
+    expect(foldLines(text, 36)).toHaveLength(36);
   });
 });
