@@ -7,6 +7,8 @@ import { parseDuration } from '../lib/time.ts';
 import type { CommandInput } from './command.ts';
 import { requireServiceKey } from './flags.ts';
 
+const longestMs = 366 * 24 * 60 * 60_000;
+
 export async function run({ base, args, options }: CommandInput): Promise<Outcome> {
   const target = readTarget(args[0], options['node'] === true);
   if (options['end'] === true) return await endHolds(base, target);
@@ -28,7 +30,10 @@ function readTerms(options: Readonly<Record<string, unknown>>): { forMs: number;
   const forMs = typeof duration === 'string' ? parseDuration(duration) : undefined;
   if (forMs === undefined || forMs === 0)
     throw new UsageError('a hold has an end: say --for, such as --for 1h');
+  if (forMs > longestMs)
+    throw new UsageError('a hold of more than a year is a service to remove: hold it for less');
   if (typeof reason !== 'string' || reason.trim() === '')
     throw new UsageError('a hold has a reason: say --reason TEXT');
-  return { forMs, reason: reason.trim() };
+  // One line, as it stands in status, plan and the journal.
+  return { forMs, reason: reason.trim().replaceAll(/\p{Cc}+/gu, ' ') };
 }

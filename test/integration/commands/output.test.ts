@@ -1,4 +1,4 @@
-// Where stdout and stderr lead is the caller's business: it never changes what is done.
+// What commands say and take at the edge of sense; where stdout and stderr lead never changes what is done.
 import { describe, expect, inject, it } from 'vitest';
 import { makeNode } from '../../support/node.ts';
 import { startProcess } from '../../support/programs.ts';
@@ -21,6 +21,16 @@ describe.concurrent('output that nobody takes', () => {
     const node = makeNode({ project: 'bundle', onTestFinished });
     const end = await node.deploy([aWebDeploy()]);
     expect(end.stderr).toBe(`${node.nodeId}: add bundle/web\n`);
+  });
+
+  it('a hold takes no time beyond all dates, and keeps its reason to one line', async ({
+    onTestFinished,
+  }) => {
+    const node = makeNode({ project: 'held', onTestFinished });
+    const endless = await node.reeve('hold', 'held/web', '--for', '99999999999d', '--reason', 'x');
+    expect([endless.status, endless.stdout]).toEqual([64, '']);
+    const end = await node.reeve('hold', 'held/web', '--for', '1h', '--reason', 'a\nb\u001b[2Jc', '--json');
+    expect([end.status, end.json()]).toMatchObject([0, { holds: [{ reason: 'a b [2Jc' }] }]);
   });
 
   it.for([
