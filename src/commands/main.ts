@@ -13,6 +13,13 @@ import { systemClock } from '../lib/time.ts';
 import { version } from '../lib/version.ts';
 import { type ParsedCommand, parseCommandLine } from './program.ts';
 
+// Whatever escapes every promise is a bug of ours: it is told as one, and the exit code says so.
+process.on('uncaughtException', (error) => {
+  process.exitCode = ExitCode.internal;
+  process.stderr.write(`reeve: internal error: ${error.stack ?? error.message}\n`, () =>
+    process.exit(ExitCode.internal),
+  );
+});
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(words: readonly string[]): Promise<number> {

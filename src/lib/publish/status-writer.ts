@@ -13,6 +13,7 @@ import { type NodeStatus, renderDocument } from '../cluster/wire.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import type { Paths } from '../config/paths.ts';
 import type { Context } from '../context.ts';
+import { UnavailableError } from '../errors.ts';
 import type { CpuTimes } from '../host/parse.ts';
 import type { Sampled } from '../host/sample.ts';
 import { withLock } from '../lock/with-locks.ts';
@@ -35,6 +36,9 @@ export type Publisher = { ctx: Context; cluster: ClusterConfig; store: Store; no
 
 /** A PUT takes the lock for no longer than this, in milliseconds; the heartbeat waits that long for it. */
 const lockWaitMs = 12_000;
+
+/** For one document; there are two at most under the lock, in milliseconds. */
+const putDeadlineMs = 5_000;
 
 const neverAborts = new AbortController().signal;
 
@@ -79,7 +83,7 @@ export async function repeatStatus(
     const now = ctx.clock.now().toISOString();
     const services = previous.body.services.map((service) => ({ ...service, updatedAt: now }));
     const body = withHost({ ...previous.body, lastSeen: now, services }, host);
-    await store.put(statusKey(cluster.clusterId, nodeId), renderDocument(body));
+    await putDocument(store, statusKey(cluster.clusterId, nodeId), body);
     repeated = true;
     return { ...previous, body, status: { ...previous.status, lastWriteAt: now }, cpu };
   });
@@ -125,16 +129,27 @@ async function putDocuments(
   const body = withHost(publication.status, host);
   let status = previous?.status;
   if (isWritten || status === undefined) {
-    await store.put(statusKey(cluster.clusterId, nodeId), renderDocument(body));
+    await putDocument(store, statusKey(cluster.clusterId, nodeId), body);
     status = { fingerprint: statusFingerprint(publication.status), lastWriteAt: now };
   }
   let reeve = previous?.reeve ?? null;
   const reeveMeaning = reeveFingerprint(publication.reeve);
   if (reeve?.fingerprint !== reeveMeaning) {
-    await store.put(reeveKey(cluster.clusterId, nodeId), renderDocument(publication.reeve));
+    await putDocument(store, reeveKey(cluster.clusterId, nodeId), publication.reeve);
     reeve = { fingerprint: reeveMeaning, lastWriteAt: now };
   }
   return { body, status, reeve, ...(cpu === undefined ? {} : { cpu }) };
+}
+
+/** A slow store must not keep the lock. A PUT that arrives late does no harm: the next one says the same or newer. */
+async function putDocument(store: Store, key: string, document: NodeStatus | ReeveDocument): Promise<void> {
+  const late = new Promise<never>((_, reject) => {
+    const error = new UnavailableError(
+      `cannot write "${key}" to ${store.url}: no answer in ${putDeadlineMs}ms`,
+    );
+    AbortSignal.timeout(putDeadlineMs).addEventListener('abort', () => reject(error));
+  });
+  await Promise.race([store.put(key, renderDocument(document)), late]);
 }
 
 function isDue(publisher: Publisher, publication: Publication, previous: Published | undefined): boolean {
