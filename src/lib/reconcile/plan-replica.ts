@@ -92,9 +92,15 @@ function planProbing(
   if (why !== undefined)
     return abort(service, replica, { release: record.release, attempt: record.attempt, why });
   const nextAt = probe?.nextAt ?? firstLookAt(url, record.since, facts.now);
-  if (facts.now < nextAt) return { wait: { until: nextAt, why: 'the next health probe' } };
+  if (isSoon(nextAt, facts.now, service)) return { wait: { until: nextAt, why: 'the next health probe' } };
   if (url === undefined) return { step: step(replica, 'checkReplica', 'has it stayed up', { replica }) };
   return { step: step(replica, 'probeReplica', 'is it healthy', { service, replica, url }) };
+}
+
+/** Further ahead than one pause between two looks, it was set by a clock that has been put back since. */
+function isSoon(nextAt: Date, now: Date, service: DesiredService): boolean {
+  const waitMs = nextAt.getTime() - now.getTime();
+  return waitMs > 0 && waitMs <= Math.max(settleMs, service.healthCheck?.intervalMs ?? 0);
 }
 
 /** Late is what has just failed after its deadline: after a crash it is asked again first, and a passing one goes on. */

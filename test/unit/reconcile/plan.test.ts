@@ -60,6 +60,16 @@ describe('a new service', () => {
     expect(world.log.filter((step) => step.startsWith('probeReplica'))).toHaveLength(4);
   });
 
+  it('is probed at once when the clock was put back behind the last probe', () => {
+    const world = new World();
+    world.desired = [{ ...web, replicas: 1 }];
+    world.advance();
+    world.advance();
+    expect(world.steps()).toEqual([]);
+    world.now = new Date(world.now.getTime() - 5 * 60_000);
+    expect(world.steps()).toEqual(['probeReplica blog/web#0']);
+  });
+
   it('that cannot be probed counts as started once it has stayed up (L98)', () => {
     const world = new World();
     world.desired = [aService()];
