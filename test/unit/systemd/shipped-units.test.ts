@@ -147,7 +147,7 @@ describe('services', () => {
     expect(one(unit, 'Unit.StartLimitIntervalSec')).toBe('0');
     const concern = /^reeve-(.+)\.service$/.exec(name)?.[1];
     expect(one(unit, 'Service.ExecStopPost')).toBe(
-      `/bin/sh -c '[ "$SERVICE_RESULT" = success ] || exec /usr/local/bin/reeve ended ${concern}'`,
+      `+/bin/sh -c '[ "$SERVICE_RESULT" = success ] || NODE_DISABLE_COMPILE_CACHE=1 exec /usr/local/bin/reeve ended ${concern}'`,
     );
   });
 
