@@ -52,6 +52,11 @@ describeHost('a fresh machine', () => {
     expect(runs['reeve-prune.timer']).toBeLessThanOrEqual(25 * 3600);
   });
 
+  it('calls itself healthy, with nothing for an operator to do', async () => {
+    const end = await node.reeve('doctor');
+    expect([end.status, end.stderr, end.stdout]).toEqual([0, '', expect.any(String)]);
+  });
+
   it('starts a tick within 150 ms of a deploy, in the median of ten (L5)', async () => {
     const delays: { unitMs: number; codeMs: number }[] = [];
     for (let round = 0; round < 10; round += 1) {

@@ -70,6 +70,16 @@ describeHost('a node of two-second ticks', () => {
     expect(await host.output(['systemctl', '--failed', '--quiet', '--no-legend'])).toBe('');
   });
 
+  it('has a next run of every timer after timers, targets and services were restarted (O39)', async () => {
+    await host.output(['systemctl', 'restart', ...timers]);
+    expect(Object.keys(await nextRuns(host))).toEqual(timers);
+    await host.output(['systemctl', 'restart', 'reeve.target']);
+    expect(Object.keys(await nextRuns(host))).toEqual(timers);
+    await host.output(['systemctl', 'restart', 'reeve-reconcile.service', 'reeve-heartbeat.service']);
+    expect(Object.keys(await nextRuns(host))).toEqual(timers);
+    await expectAlive();
+  });
+
   it('finishes a rollout that a power failure has cut (L3, L32, O39)', async () => {
     await deployHalfway('reeve-demo/web:v2');
     await host.losePower();
