@@ -7,6 +7,7 @@ import { makeNode, type RunningReeve, type TestNode } from '../../support/node.t
 import { aWebDeploy } from '../../support/services.ts';
 
 const versions = ['reeve-demo/web:v1', 'reeve-demo/web:v2'] as const;
+const quickCheck = { path: '/healthz', intervalMs: 100, timeoutMs: 2000, healthyThreshold: 1 };
 /** More than any rollout of two replicas takes. */
 const maxRounds = 40;
 
@@ -14,7 +15,7 @@ type Round = { n: number; node: TestNode; run: RunningReeve };
 
 /** Rolls from one version to the other again and again, each time with a fault at the next place, until none is hit. */
 async function rollWithFaults(node: TestNode, fault: (round: Round) => Promise<boolean>): Promise<number> {
-  await node.deploy([aWebDeploy({ image: versions[0] })]);
+  await node.deploy([aWebDeploy({ image: versions[0], healthCheck: quickCheck })]);
   const first = await node.reeve('reconcile', '--json');
   expect([first.status, first.json().troubles]).toEqual([0, []]);
   const running = startTraffic({ readShard: () => node.shard(), perSecond: 40, pollMs: 0 });
@@ -24,7 +25,7 @@ async function rollWithFaults(node: TestNode, fault: (round: Round) => Promise<b
       n += 1;
       if (n > maxRounds) throw new Error(`still being hit after ${maxRounds} rounds`);
       const image = versions[n % 2];
-      await node.deploy([aWebDeploy({ image })]);
+      await node.deploy([aWebDeploy({ image, healthCheck: quickCheck })]);
       hit = await fault({ n, node, run: node.start(['reconcile']) });
       const next = await node.reeve('reconcile', '--json');
       expect([n, next.status, next.json().troubles]).toEqual([n, 0, []]);
@@ -67,7 +68,7 @@ function atStepLine(run: RunningReeve, n: number, act: () => void): void {
   });
 }
 
-describe.concurrent('a rollout killed by SIGKILL', () => {
+describe.concurrent('a rollout killed by SIGKILL', { timeout: 300_000 }, () => {
   it('after any of its steps goes on with the next run, and two replicas serve throughout (L32)', async ({
     onTestFinished,
   }) => {
@@ -116,7 +117,7 @@ async function killAtChange(
   return end.signal === 'SIGKILL';
 }
 
-describe.concurrent('a rollout stopped by SIGTERM', () => {
+describe.concurrent('a rollout stopped by SIGTERM', { timeout: 300_000 }, () => {
   it('at any step settles it, exits 143, and the next run goes on (R59)', async ({ onTestFinished }) => {
     const node = makeNode({ project: 'stopped', onTestFinished });
     const statuses: (number | null)[] = [];
@@ -129,7 +130,7 @@ describe.concurrent('a rollout stopped by SIGTERM', () => {
       const { status, stderr } = await run.end;
       if (stoppedAt === undefined) return false;
       statuses.push(status);
-      expect([status, stderr.includes('reeve:')]).toEqual([143, false]);
+      expect([status, /^(reeve|warning|error):/m.exec(stderr)]).toEqual([143, null]);
       // Well within the time that systemd gives it.
       expect(performance.now() - stoppedAt).toBeLessThan(10_000);
       return true;
