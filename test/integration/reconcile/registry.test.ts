@@ -17,11 +17,11 @@ beforeAll(async () => {
   for (const version of ['v1', 'v2']) push(`reeve-demo/web:${version}`, `team/web:${version}`);
 });
 afterAll(async () => {
+  await registry.stop();
+  rmSync(directory, { recursive: true });
   const listed = docker(socket, ['images', '--format', '{{.Repository}}:{{.Tag}}']).split('\n');
   const own = listed.filter((name) => name.startsWith(registry.host) && !name.endsWith('<none>'));
   if (own.length > 0) docker(socket, ['rmi', '-f', ...own]);
-  await registry.stop();
-  rmSync(directory, { recursive: true });
 });
 
 /** In the registry and no longer here. */
