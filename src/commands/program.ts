@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { UsageError } from '../lib/errors.ts';
 import type { CommandSpec, OptionSpec } from './command.ts';
 import { globalOptions, waitOption } from './options.ts';
-import { commands } from './registry.ts';
+import { commands, groupSummaries } from './registry.ts';
 
 export type ParsedCommand = { spec: CommandSpec; args: readonly string[]; options: Record<string, unknown> };
 
@@ -34,7 +34,7 @@ export async function parseCommandLine(
     });
   }
   try {
-    await program.parseAsync(rewriteSingleDash(words), { from: 'user' });
+    await program.parseAsync(rewriteWords(words), { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode !== 0 || error.code === 'commander.help') throw usageError(error, answer);
@@ -55,6 +55,8 @@ function createRoot(version: string, write: (text: string) => void): Command {
     .version(version, '--version', 'print the version')
     .exitOverride()
     .configureOutput({ writeOut: write, writeErr: write, outputError: () => {} })
+    .configureHelp({ showGlobalOptions: true })
+    .helpCommand(false)
     .showSuggestionAfterError();
   for (const option of globalOptions) program.option(option.flags, option.description);
   return program;
@@ -93,18 +95,27 @@ function groupCommand(
 ): Command {
   const known = groups.get(name);
   if (known !== undefined) return known;
-  const group = program.command(name, how);
+  const group = program.command(name, how).helpCommand(false);
+  const summary = groupSummaries[name];
+  if (summary !== undefined) group.description(summary);
   groups.set(name, group);
   return group;
 }
 
-/** The seed systems' `-config PATH` means `--config PATH`. */
-function rewriteSingleDash(words: readonly string[]): string[] {
+/** The seed systems' `-config PATH` means `--config PATH`, and `help WORDS` means `WORDS --help`. */
+function rewriteWords(words: readonly string[]): string[] {
   const end = words.indexOf('--');
-  return words.map((word, index) => {
-    const ours = end === -1 || index < end;
-    return ours && /^-(config|version)(=|$)/.test(word) ? `-${word}` : word;
-  });
+  const ours = end === -1 ? words : words.slice(0, end);
+  const rewritten = ours.map((word) => (/^-(config|version)(=|$)/.test(word) ? `-${word}` : word));
+  const asked = rewritten[0] === 'help' ? askForHelp(rewritten.slice(1)) : rewritten;
+  return [...asked, ...(end === -1 ? [] : words.slice(end))];
+}
+
+/** A misspelt command is told as one: help on nothing would be help on everything. */
+function askForHelp(words: readonly string[]): string[] {
+  const first = words.find((word) => !word.startsWith('-'));
+  const isKnown = first === undefined || commands.some(({ path }) => path.split(' ', 1)[0] === first);
+  return isKnown ? [...words, '--help'] : [...words];
 }
 
 function usageError(error: CommanderError, help: string): UsageError {

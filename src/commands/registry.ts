@@ -13,10 +13,16 @@ const convergeOption: OptionSpec = {
   description: 'wait until the nodes have converged (default 600)',
 };
 
+/** Of first words that are no commands by themselves. */
+export const groupSummaries: Readonly<Record<string, string>> = {
+  config: 'check, show and describe the configuration',
+  units: 'list, render and verify the systemd units of this machine',
+};
+
 export const commands: readonly CommandSpec[] = [
   {
     path: 'init',
-    summary: 'write a commented configuration and the registry files of this node',
+    summary: "write a commented configuration and this node's entry in the store",
     options: [
       { flags: '--node <id>', description: 'id of this node (default: its host name)' },
       { flags: '--role <role>', description: 'app, edge, or app,edge (default: app)' },

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { type ParsedAnswer, parseCommandLine } from '../../../src/commands/program.ts';
+import { commands, groupSummaries } from '../../../src/commands/registry.ts';
+
+async function helpOf(...words: string[]): Promise<string> {
+  return ((await parseCommandLine(words, '1.2.3')) as ParsedAnswer).answer;
+}
+
+describe('help', () => {
+  it.each([['deploy'], ['config'], ['config', 'check'], ['lock', 'list']])(
+    'on `%s %s` is the same after the words and after `help`',
+    async (...words) => {
+      expect(await helpOf('help', ...words)).toBe(await helpOf(...words, '--help'));
+    },
+  );
+
+  it('of a command names the flags that all of them take', async () => {
+    expect(await helpOf('plan', '--help')).toMatch(/Global Options:[\s\S]*--config <file>[\s\S]*--json/);
+  });
+
+  it('on a misspelt command names the one that was meant', async () => {
+    await expect(helpOf('help', 'stauts')).rejects.toThrow(
+      "unknown command 'stauts'\n(Did you mean status?)",
+    );
+  });
+
+  it('after `--` belongs to the command that is run', async () => {
+    expect(await parseCommandLine(['lock', 'reconcile', '--', 'help', '-version'], '1.2.3')).toMatchObject({
+      args: ['reconcile', 'help', '-version'],
+    });
+  });
+
+  it('has a line for every first word', () => {
+    const words = new Set(commands.map(({ path }) => path.split(' ', 1)[0] as string));
+    const told = (word: string) =>
+      groupSummaries[word] ?? commands.find(({ path }) => path === word)?.summary;
+    expect([...words].filter((word) => told(word) === undefined)).toEqual([]);
+  });
+});
