@@ -22,10 +22,12 @@ export async function gatherLocks({ base }: World): Promise<LockFacts[]> {
 export async function gatherRuns(world: World): Promise<RunFacts> {
   const { base, now } = world;
   const units = (await world.units()) ?? [];
+  const timers = units.filter(({ unit, active }) => unit.endsWith('.timer') && active === 'active');
   return {
     runs: await readRuns({ paths: base.paths, now, log: base.log }),
     expected: expectedRuns(world),
-    hasTimers: units.some(({ unit, active }) => unit.endsWith('.timer') && active === 'active'),
+    hasTimers: timers.length > 0,
+    timersForMs: Math.min(...timers.map(({ activeForMs = Number.POSITIVE_INFINITY }) => activeForMs)),
   };
 }
 

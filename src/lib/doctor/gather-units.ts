@@ -19,6 +19,7 @@ const properties = [
   'NextElapseUSecMonotonic',
   'WantedBy',
   'NeedDaemonReload',
+  'ActiveEnterTimestampMonotonic',
 ];
 
 /** Installed units and loaded instances; undefined where systemd does not run or is not there. */
@@ -45,6 +46,9 @@ export async function gatherActiveUnits(units: readonly string[]): Promise<strin
 }
 
 function toState(shown: UnitProperties): UnitState {
+  // systemd's clock and this one count alike: from the boot, whatever the time of day is set to.
+  const activeForMs =
+    Number(process.hrtime.bigint() / 1_000_000n) - Number(shown['ActiveEnterTimestampMonotonic']) / 1000;
   return {
     unit: shown['Id'] ?? '',
     load: shown['LoadState'] ?? '',
@@ -55,6 +59,7 @@ function toState(shown: UnitProperties): UnitState {
     nextMonotonic: shown['NextElapseUSecMonotonic'] ?? '',
     wantedBy: (shown['WantedBy'] ?? '').split(' ').filter((name) => name !== ''),
     needsReload: shown['NeedDaemonReload'] === 'yes',
+    ...(shown['ActiveState'] === 'active' && activeForMs >= 0 ? { activeForMs } : {}),
   };
 }
 

@@ -39,12 +39,15 @@ export type RunFacts = {
   expected: readonly ExpectedRun[];
   /** Timers are there that should see to it. */
   hasTimers: boolean;
+  /** For how long the youngest of them has been there: after `init` and after a boot the first run is still to come. */
+  timersForMs: number;
 };
 
 const ticks = 3;
 
-export function judgeRuns({ runs, expected, hasTimers }: RunFacts, now: Date): Finding[] {
-  const late = expected.flatMap((one) => judgeFreshness(one, runs, { hasTimers, now }));
+export function judgeRuns(facts: RunFacts, now: Date): Finding[] {
+  const { runs, expected } = facts;
+  const late = expected.flatMap((one) => judgeFreshness(one, facts, now));
   const failed = runs.flatMap(judgeLastRun);
   const good = runs.filter(({ lastGoodAt }) => lastGoodAt !== null).length;
   return orOk(
@@ -55,8 +58,8 @@ export function judgeRuns({ runs, expected, hasTimers }: RunFacts, now: Date): F
 
 function judgeFreshness(
   { concern, everyMs }: ExpectedRun,
-  runs: readonly RunRecord[],
-  { hasTimers, now }: { hasTimers: boolean; now: Date },
+  { runs, hasTimers, timersForMs }: RunFacts,
+  now: Date,
 ): Finding[] {
   const run = runs.find((other) => other.concern === concern);
   // A rollout may take longer than three ticks, and says so as it goes.
@@ -64,6 +67,7 @@ function judgeFreshness(
   const lastGoodAt = run?.lastGoodAt;
   const ageMs = now.getTime() - Date.parse(lastGoodAt ?? '');
   if (Math.abs(ageMs) <= ticks * everyMs) return [];
+  if (hasTimers && timersForMs <= ticks * everyMs) return [];
   const last = Number.isNaN(ageMs)
     ? 'it has had no good run yet'
     : `its last good run is ${describeAge(ageMs)}`;

@@ -15,6 +15,8 @@ export type UnitState = {
   wantedBy: readonly string[];
   /** Its files have changed since systemd read them. */
   needsReload: boolean;
+  /** For how long it has been active; undefined for one that is not. */
+  activeForMs?: number;
 };
 
 export type UnitStates = {

@@ -29,6 +29,7 @@ const facts = (overrides: Partial<RunFacts> = {}): RunFacts => ({
   runs: [run()],
   expected: [{ concern: 'reconcile', everyMs: 60_000 }],
   hasTimers: true,
+  timersForMs: 3_600_000,
   ...overrides,
 });
 
@@ -70,6 +71,13 @@ describe('runs', () => {
     ],
   ])('that should be there and are not: %s', (_, runs, what) => {
     expect(judgeRuns(facts({ runs }), now)[0]).toMatchObject({ level: 'failure', what });
+  });
+
+  it('are not missed yet while the timers have just been started', () => {
+    for (const runs of [[], [run({ lastGoodAt: ago(9999) })]]) {
+      expect(judgeRuns(facts({ runs, timersForMs: 180_000 }), now)[0]?.level).toBe('ok');
+      expect(judgeRuns(facts({ runs, timersForMs: 180_001 }), now)[0]?.level).toBe('failure');
+    }
   });
 
   it('that are under way and tell what they do are not late', () => {
