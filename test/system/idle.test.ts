@@ -62,8 +62,8 @@ describeHost('an idle node', () => {
     timeout: (minutes * 60 + 240) * 1000,
   }, async () => {
     await quiet();
-    const usageBefore = await readUsage();
     const since = Date.now();
+    const usageBefore = await readUsage();
     const seen = await watchProcesses(host, minutes * 60_000);
     await quiet();
     const usage = await readUsage();
