@@ -127,15 +127,16 @@ function readPlaces(
   };
 }
 
+/** Beyond it lie timers that fire at once and dates that do not exist. */
+const longestMs = 24 * 60 * 60_000;
+
 function readIntervals(
   section: ClusterSection,
   around: Surroundings,
   roles: readonly Role[],
 ): ClusterConfig['intervals'] {
   const { intervals } = section.value;
-  for (const key of ['tick', 'liveness', 'edge'] as const) {
-    if (toMs(intervals?.[key]) === 0) section.report(['intervals', key], 'must be longer than 0s');
-  }
+  checkIntervals(section);
   const pollMs = readPollOverride(section, around);
   const tickMs = pollMs ?? toMs(intervals?.tick) ?? defaultPollMs;
   if (tickMs > staleWindowMs && pollMs === undefined) {
@@ -154,10 +155,21 @@ function readIntervals(
   };
 }
 
+function checkIntervals(section: ClusterSection): void {
+  const { intervals } = section.value;
+  for (const key of ['tick', 'liveness', 'edge'] as const) {
+    if (toMs(intervals?.[key]) === 0) section.report(['intervals', key], 'must be longer than 0s');
+  }
+  for (const key of ['tick', 'liveness', 'stats', 'edge'] as const) {
+    if ((toMs(intervals?.[key]) ?? 0) > longestMs)
+      section.report(['intervals', key], 'must be a day at most');
+  }
+}
+
 function readPollOverride(section: ClusterSection, around: Surroundings): number | undefined {
   const pollMs = readOverrideMs(section, around, 'LAUNCHPAD_POLL_MS');
   if (pollMs === undefined) return undefined;
-  if (pollMs <= 0) {
+  if (pollMs <= 0 || pollMs > longestMs) {
     section.warn(`LAUNCHPAD_POLL_MS is ${pollMs}, which is no interval: it is ignored`);
     return undefined;
   }
@@ -171,7 +183,7 @@ function readPollOverride(section: ClusterSection, around: Surroundings): number
 
 /** A reader calls a node stale after a minute, so that two heartbeats must fit into it. */
 function readLiveness(section: ClusterSection, around: Surroundings): number {
-  const longestMs = staleWindowMs / 2;
+  const mostMs = staleWindowMs / 2;
   const configured = toMs(section.value.intervals?.liveness) ?? defaultLivenessMs;
   const raw = around.overrides.LAUNCHPAD_LIVENESS_MS;
   const livenessMs = raw === undefined ? configured : parseMs(raw);
@@ -180,11 +192,9 @@ function readLiveness(section: ClusterSection, around: Surroundings): number {
     section.warn(`${source} "${raw}" is no number of milliseconds: ${defaultLivenessMs} is used`);
     return defaultLivenessMs;
   }
-  if (livenessMs <= longestMs) return livenessMs;
-  section.warn(
-    `${source} is ${livenessMs} ms: it is cut to ${longestMs} ms, half of what makes a node stale`,
-  );
-  return longestMs;
+  if (livenessMs <= mostMs) return livenessMs;
+  section.warn(`${source} is ${livenessMs} ms: it is cut to ${mostMs} ms, half of what makes a node stale`);
+  return mostMs;
 }
 
 function readOverrideMs(

@@ -148,6 +148,7 @@ describe('variables of launch-pad', () => {
     ],
     ['fast', 5000, ['LAUNCHPAD_POLL_MS "fast" is no number of milliseconds: it is ignored']],
     ['0', 5000, ['LAUNCHPAD_POLL_MS is 0, which is no interval: it is ignored']],
+    ['864000000', 5000, ['LAUNCHPAD_POLL_MS is 864000000, which is no interval: it is ignored']],
   ])('LAUNCHPAD_POLL_MS=%s sets the tick to %i (L157)', async (value, tickMs, warnings) => {
     const cluster = await loadCluster(yaml, { LAUNCHPAD_POLL_MS: value });
     expect([cluster.intervals.tickMs, cluster.warnings]).toEqual([tickMs, warnings]);

@@ -77,6 +77,11 @@ describe('problems', () => {
       '1:42: cluster.intervals.tick must be longer than 0s',
     ],
     [
+      'an interval beyond all timers',
+      'cluster: { nodeId: a, intervals: { edge: 99999999999d } }',
+      '1:42: cluster.intervals.edge must be a day at most',
+    ],
+    [
       'the legacy role (L13)',
       'cluster: { nodeId: a, role: both }',
       '1:29: cluster.role must be "app", "edge" or [app, edge] (the legacy role "both" is refused), not "both"',
