@@ -5,7 +5,7 @@ import type { DesiredService } from '../cluster/wire.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import { requireCluster } from '../config/rules.ts';
 import type { Context } from '../context.ts';
-import { describeError, InputError } from '../errors.ts';
+import { describeError, InputError, systemErrorCode } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
 import { listNodes } from '../store/nodes.ts';
 import { decodeText } from '../store/text.ts';
@@ -47,6 +47,9 @@ async function deployInTurn(
     const edit: PlannedNode['edit'] = (document) => planDeploy(document, intent.scope, wanted);
     return { state, edit, plan: edit(state.document) };
   });
+  if ('remove' in what && unreadable.length === 0 && nodes.every(({ plan }) => plan.changes.length === 0)) {
+    ctx.log.warning(`no node has anything of project "${what.remove}"`);
+  }
   const [conflict] = findDomainConflicts(nodes, intent.services);
   if (conflict !== undefined) throw new InputError(`cannot ${intent.reason}: ${conflict}`);
   const release: Release = {
@@ -91,7 +94,8 @@ async function readText(file: string): Promise<string> {
     return decodeText(await readStart(file), file);
   } catch (error) {
     if (error instanceof InputError) throw error;
-    throw new InputError(`cannot read "${file}": ${describeError(error)}`, { cause: error });
+    const cause = systemErrorCode(error) === 'ENOENT' ? 'there is no such file' : describeError(error);
+    throw new InputError(`cannot read "${file}": ${cause}`, { cause: error });
   }
 }
 

@@ -36,8 +36,7 @@ async function rollbackInTurn(
     const { node } = holder.state;
     const earlier = await readEarlier(target, node, (message) => ctx.log.warning(`${node}: ${message}`));
     const found = findEarlier(holder.service, earlier, to);
-    if (found === undefined)
-      return { node, message: `there is no ${to === 1 ? '' : `${to}th `}earlier deploy of ${key}` };
+    if (found === undefined) return { node, message: describeMissing(key, to) };
     ctx.log.info(`${node}: ${key} goes back to the deploy of ${found.updatedAt} (${found.definition.image})`);
     const edit: PlannedNode['edit'] = (document) => planRollback(document, key, found.definition);
     return { state: holder.state, edit, plan: edit(holder.state.document) };
@@ -50,6 +49,11 @@ async function rollbackInTurn(
     awaited: new Map(),
   };
   return await runRelease(ctx, { cluster, target, options: request, turn }, release);
+}
+
+function describeMissing(key: string, to: number): string {
+  if (to === 1) return `there is no earlier deploy of ${key}`;
+  return `there are no ${to} earlier deploys of ${key} that differ; five states of a node are kept`;
 }
 
 /** A new `restartAt`, which is another stamp: each node replaces the service's containers as in a rollout. */
