@@ -27,9 +27,10 @@ function readTarget(service: string | undefined, node: boolean): string | undefi
 
 function readTerms(options: Readonly<Record<string, unknown>>): { forMs: number; reason: string } {
   const { for: duration, reason } = options;
-  const forMs = typeof duration === 'string' ? parseDuration(duration) : undefined;
+  if (typeof duration !== 'string') throw new UsageError('a hold has an end: say --for, such as --for 1h');
+  const forMs = parseDuration(duration);
   if (forMs === undefined || forMs === 0)
-    throw new UsageError('a hold has an end: say --for, such as --for 1h');
+    throw new UsageError(`${JSON.stringify(duration)} is no duration: say --for 90s, 1h30m or 2d`);
   if (forMs > longestMs)
     throw new UsageError('a hold of more than a year is a service to remove: hold it for less');
   if (typeof reason !== 'string' || reason.trim() === '')

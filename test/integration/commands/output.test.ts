@@ -29,6 +29,11 @@ describe.concurrent('output that nobody takes', () => {
     const node = makeNode({ project: 'held', onTestFinished });
     const endless = await node.reeve('hold', 'held/web', '--for', '99999999999d', '--reason', 'x');
     expect([endless.status, endless.stdout]).toEqual([64, '']);
+    const odd = await node.reeve('hold', 'held/web', '--for', '1x', '--reason', 'x');
+    expect([odd.status, odd.stderr]).toEqual([
+      64,
+      'reeve: "1x" is no duration: say --for 90s, 1h30m or 2d\n',
+    ]);
     const end = await node.reeve('hold', 'held/web', '--for', '1h', '--reason', 'a\nb\u001b[2Jc', '--json');
     expect([end.status, end.json()]).toMatchObject([0, { holds: [{ reason: 'a b [2Jc' }] }]);
   });
