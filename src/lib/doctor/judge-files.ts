@@ -55,7 +55,7 @@ export function judgeSecrets(files: readonly PathFacts[], ownUid: number): Findi
       : [
           failure(`${open.length} readable by others`, {
             where: listNames(open.map(({ path }) => path)),
-            fix: 'chmod go-rwx',
+            fix: `chmod go-rwx${operands(open)}`,
           }),
         ]),
     ...(others.length === 0
@@ -63,12 +63,17 @@ export function judgeSecrets(files: readonly PathFacts[], ownUid: number): Findi
       : [
           warning(`${others.length} of other users`, {
             where: listNames(others.map(({ path }) => path)),
-            fix: `chown ${ownUid}`,
+            fix: `chown ${ownUid}${operands(others)}`,
           }),
         ]),
   ];
   const count = files.filter(({ mode }) => mode !== undefined).length;
   return orOk(findings, ok(count === 0 ? 'none on disk' : `${count} files for their owner alone`));
+}
+
+/** To be pasted into a shell, where they are few. */
+function operands(files: readonly PathFacts[]): string {
+  return files.length > 5 ? '' : files.map(({ path }) => ` ${path}`).join('');
 }
 
 export function judgeConfigFile({ path, mode = 0 }: PathFacts): Finding[] {

@@ -77,14 +77,21 @@ describe('secrets', () => {
     ];
     expect(judgeSecrets(files, 0)).toEqual([
       { level: 'failure', what: 'it cannot be looked at: EIO', where: 'd' },
-      { level: 'failure', what: '2 readable by others', where: 'a, b', fix: 'chmod go-rwx' },
-      { level: 'warning', what: '1 of other users', where: 'c', fix: 'chown 0' },
+      { level: 'failure', what: '2 readable by others', where: 'a, b', fix: 'chmod go-rwx a b' },
+      { level: 'warning', what: '1 of other users', where: 'c', fix: 'chown 0 c' },
     ]);
   });
 
   it('are named up to five', () => {
     const files = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((path) => file(path, 0o644));
-    expect(judgeSecrets(files, 0)[0]?.where).toBe('a, b, c, d, e and 2 more');
+    expect(judgeSecrets(files, 0)).toEqual([
+      {
+        level: 'failure',
+        what: '7 readable by others',
+        where: 'a, b, c, d, e and 2 more',
+        fix: 'chmod go-rwx',
+      },
+    ]);
   });
 });
 
