@@ -1,5 +1,5 @@
 // Where reeve keeps its files. Together with environment.ts the only reader of process.env.
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 export type Paths = {
   configFile: string;
@@ -16,7 +16,8 @@ export type Paths = {
 export function resolvePaths(flags: { config?: string }, env: NodeJS.ProcessEnv = process.env): Paths {
   const runDir = env['REEVE_RUN'] || '/run/reeve';
   return {
-    configFile: flags.config || env['REEVE_CONFIG'] || '/etc/reeve/reeve.yaml',
+    // Units are rendered with it, and systemd's working directory is another.
+    configFile: resolve(flags.config || env['REEVE_CONFIG'] || '/etc/reeve/reeve.yaml'),
     stateDir: env['REEVE_STATE'] || '/var/lib/reeve',
     runDir,
     cacheDir: env['REEVE_CACHE'] || '/var/cache/reeve',
