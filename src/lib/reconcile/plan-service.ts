@@ -27,6 +27,8 @@ export type ServicePlan = {
   headline?: Headline;
   /** Why the service is not where it should be although nothing is being done now. */
   problem?: string;
+  /** When a release that is held back is tried again. */
+  retryAt?: string;
 };
 
 export function planService(
@@ -54,7 +56,7 @@ export function planService(
     const args = { service, release: standing.release, failure };
     steps.push({ action: 'recheckImage', key, reason: 'has the tag moved since it failed', args });
   }
-  return { key, steps, waits: underWay.waits, ...(problem && { problem }) };
+  return { key, steps, waits: underWay.waits, ...(problem && { problem, retryAt: failure.nextTryAt }) };
 }
 
 /** A service that is no longer desired: out of the routing, drained, stopped, removed. Volumes stay. */

@@ -1,10 +1,12 @@
 // How a tick and a plan are told: short lines for people, the same as data. Pure.
 import type { Outcome, OutcomeKind } from '../outcome.ts';
+import { foldLines } from '../report/table.ts';
 import { formatDuration } from '../time.ts';
 import type { Facts, Stranger } from './facts.ts';
 import { forecastMs } from './forecast.ts';
 import type { LoopResult } from './loop.ts';
 import type { Plan } from './plan.ts';
+import type { Trouble } from './report-status.ts';
 import type { ActionReport } from './session.ts';
 
 export function renderReconcile(
@@ -16,7 +18,7 @@ export function renderReconcile(
   const outcome = outcomeOf({ done: actions.length - failed.length, failed: failed.length, ...result });
   const summary = facts.desired.kind === 'none' ? facts.desired.reason : summarize(actions, unfinished);
   const text = [
-    ...troubles.map(({ key, message }) => `${key}: ${message}`),
+    ...troubles.map((trouble) => describeTrouble(trouble, facts.now)),
     ...deferred.map(({ key, reason }) => `${key}: deferred: ${reason}`),
     ...facts.strangers.map(describeStranger),
     summary,
@@ -29,7 +31,7 @@ export function renderPlan(facts: Facts, plan: Plan): Outcome {
     return {
       outcome: 'nothing-to-do',
       text: [facts.desired.reason],
-      data: { actions: [], deferred: [], errors: [] },
+      data: { actions: [], waiting: [], deferred: [], errors: [] },
     };
   }
   const actions = plan.services.flatMap(({ key, headline }) => {
@@ -38,21 +40,24 @@ export function renderPlan(facts: Facts, plan: Plan): Outcome {
     const expectedMs = forecastMs(facts, key, headline.action);
     return [{ action: headline.action, project, service, reason: headline.reason, expectedMs }];
   });
+  const waiting = plan.services.flatMap(({ key, problem, retryAt }): Trouble[] =>
+    problem === undefined ? [] : [{ key, message: problem, ...(retryAt && { retryAt }) }],
+  );
   const text = [
     ...actions.map(
       ({ action, project, service, reason, expectedMs }) =>
         `${action} ${project}/${service}: ${reason} (about ${formatDuration(expectedMs)})`,
     ),
-    ...plan.services.flatMap(({ key, problem }) =>
-      problem === undefined ? [] : [`${key}: waiting: ${problem}`],
+    ...waiting.map((trouble) =>
+      describeTrouble({ ...trouble, message: foldLines(trouble.message) }, facts.now),
     ),
     ...plan.deferred.map(({ key, reason }) => `${key}: deferred: ${reason}`),
     ...plan.errors.map(({ key, error }) => `${key}: ${error}`),
     ...facts.strangers.map(describeStranger),
   ];
-  const data = { actions, deferred: plan.deferred, errors: plan.errors };
+  const data = { actions, waiting, deferred: plan.deferred, errors: plan.errors };
   if (actions.length > 0) return { outcome: 'pending', text, data };
-  if (plan.errors.length > 0) return { outcome: 'failed', text, data };
+  if (plan.errors.length > 0 || waiting.length > 0) return { outcome: 'failed', text, data };
   return { outcome: 'nothing-to-do', text: [...text, 'nothing to do'], data };
 }
 
@@ -67,6 +72,12 @@ function outcomeOf(counts: {
   if (counts.failed > 0 || troubled) return counts.done > 0 ? 'partial' : 'failed';
   if (counts.done > 0) return 'done';
   return counts.deferred.length > 0 ? 'deferred' : 'nothing-to-do';
+}
+
+function describeTrouble({ key, message, retryAt }: Trouble, now: Date): string {
+  if (retryAt === undefined) return `${key}: ${message}`;
+  const leftSeconds = Math.max(0, Math.ceil((Date.parse(retryAt) - now.getTime()) / 1000));
+  return `${key}: tried again in ${formatDuration(leftSeconds * 1000)}: ${message}`;
 }
 
 function describeStranger({ name, why }: Stranger): string {

@@ -5,7 +5,12 @@ import { type NodeStatus, type ServiceStatus, serviceKey } from '../cluster/wire
 import type { Facts } from './facts.ts';
 import type { Plan } from './plan.ts';
 
-export type Trouble = { key: string; message: string };
+export type Trouble = {
+  key: string;
+  message: string;
+  /** When it is tried again by itself, where it is held back until then. */
+  retryAt?: string;
+};
 
 export type LookReport = { status: NodeStatus; reeve: ReeveDocument };
 
@@ -18,12 +23,13 @@ export type Reporter = {
 
 /** Every service that is not as desired and is not merely on its way, with why. */
 export function troublesOf(plan: Plan, faults: ReadonlyMap<string, { error: string }>): Trouble[] {
-  const troubles = new Map<string, string>();
-  for (const { key, reason } of plan.deferred) troubles.set(key, reason);
-  for (const { key, problem } of plan.services) if (problem !== undefined) troubles.set(key, problem);
-  for (const [key, { error }] of faults) if (!troubles.has(key)) troubles.set(key, error);
-  for (const { key, error } of plan.errors) troubles.set(key, error);
-  return [...troubles].map(([key, message]) => ({ key, message }));
+  const troubles = new Map<string, Omit<Trouble, 'key'>>();
+  for (const { key, reason } of plan.deferred) troubles.set(key, { message: reason });
+  for (const { key, problem, retryAt } of plan.services)
+    if (problem !== undefined) troubles.set(key, { message: problem, ...(retryAt && { retryAt }) });
+  for (const [key, { error }] of faults) if (!troubles.has(key)) troubles.set(key, { message: error });
+  for (const { key, error } of plan.errors) troubles.set(key, { message: error });
+  return [...troubles].map(([key, trouble]) => ({ key, ...trouble }));
 }
 
 export function reportLook(
