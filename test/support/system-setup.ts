@@ -1,5 +1,5 @@
 // Before the system tests: the root file system that all machines share, or the reason why none can be booted here.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -15,7 +15,7 @@ declare module 'vitest' {
   }
 }
 
-const directory = mkdtempSync(join(tmpdir(), 'reeve-package-'));
+const directory = mkdtempSync(join(tmpdir(), `reeve-package-${process.pid}-`));
 
 export async function setup(project: TestProject): Promise<void> {
   const problem = findHostProblem();
@@ -26,12 +26,23 @@ export async function setup(project: TestProject): Promise<void> {
     return;
   }
   sweepHosts();
+  sweepPackages();
   buildHostRoot();
   project.provide('packageFile', await buildPackage());
 }
 
 export function teardown(): void {
   rmSync(directory, { recursive: true, force: true });
+}
+
+/** Of test runs that were killed. */
+function sweepPackages(): void {
+  for (const entry of readdirSync(tmpdir())) {
+    const pid = /^reeve-package-(\d+)-/.exec(entry)?.[1];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) {
+      rmSync(join(tmpdir(), entry), { recursive: true, force: true });
+    }
+  }
 }
 
 async function buildPackage(): Promise<string> {

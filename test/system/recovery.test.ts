@@ -80,6 +80,24 @@ describeHost('a node of two-second ticks', () => {
     await expectAlive();
   });
 
+  it('makes the directories again that somebody has removed, and is woken in them (O47, O48)', async () => {
+    const inodes = () =>
+      host.sh('stat -c %i /run/reeve/locks /run/reeve/locks/reconcile.lock /run/reeve/wake');
+    const before = await inodes();
+    await expectAlive();
+    // Services have stopped meanwhile, and took nothing with them.
+    expect(await inodes()).toBe(before);
+    await host.output(['rm', '-rf', '/run/reeve', '/var/cache/reeve']);
+    await expectAlive();
+    expect(await host.output(['stat', '-c', '%a', '/run/reeve/locks', '/run/reeve/wake'])).toBe('750\n750\n');
+    await node.configure({ cluster: { intervals: { ...quickIntervals, tick: '1h' } } });
+    await node.deploy([aWebDeploy({ image: 'reeve-demo/web:v2' })]);
+    await node.settled('reeve-demo/web:v2');
+    await node.configure({ cluster: { intervals: quickIntervals } });
+    await node.deploy([aWebDeploy()]);
+    await node.settled('reeve-demo/web:v1');
+  });
+
   it('finishes a rollout that a power failure has cut (L3, L32, O39)', async () => {
     await deployHalfway('reeve-demo/web:v2');
     await host.losePower();

@@ -70,6 +70,28 @@ describeHost('a node whose ticks come from wakes', () => {
     await expectHandled();
   });
 
+  it('takes a file that is renamed into place for a wake, and a directory, too (O46)', async () => {
+    await host.sh(`: >/run/reeve/wake/.new; mv /run/reeve/wake/.new ${wake}`);
+    await host.waitFor('the wake to be taken', async () => !(await host.exists(wake)));
+    await idle();
+    await host.sh(`mkdir ${wake}; : >${wake}/file`);
+    await host.waitFor('the wake to be taken', async () => !(await host.exists(wake)));
+    await deployQuietly();
+    await expectHandled();
+  });
+
+  it('lets five of everything start at once: each does its work or says that the lock is busy (O43)', async () => {
+    const five = ['reconcile', 'heartbeat', 'plan', 'status', 'prune'];
+    const ends = await Promise.all(five.flatMap((command) => five.map(() => node.reeve(command))));
+    const failed = ends.filter(({ status }) => status !== 0 && status !== 75);
+    expect(failed).toEqual([]);
+    expect(
+      ends.filter(({ status }) => status === 75).every(({ stderr }) => /held by pid \d+/.test(stderr)),
+    ).toBe(true);
+    await deployQuietly();
+    await expectHandled();
+  });
+
   it('does what was deployed while somebody’s shell held the lock (R60, O52)', async () => {
     const holder = await holdLock();
     for (let wakes = 0; wakes < 8; wakes += 1) await deployQuietly();
