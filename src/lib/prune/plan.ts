@@ -1,4 +1,5 @@
-// What can go: images that no container and no desired state refers to, out of those that reeve has run. Pure.
+// What can go: images that no container and no desired state refers to, out of those that reeve has run. A state that is
+// kept for a rollback counts: an image that was built on the machine could not be fetched again. Pure.
 import type { DesiredService } from '../cluster/wire.ts';
 import type { ImageSummary } from '../docker/types.ts';
 
@@ -6,7 +7,8 @@ export type PruneFacts = {
   images: readonly ImageSummary[];
   /** Ids and references of the images of every container on the engine, ours or not. */
   usedImages: ReadonlySet<string>;
-  services: readonly DesiredService[];
+  /** Of the desired state, and of those before it that are kept. */
+  services: readonly Pick<DesiredService, 'image'>[];
   /** References that reeve has run here. Other people's images are none of our business. */
   known: readonly string[];
 };
@@ -22,7 +24,7 @@ export function planPrune(facts: PruneFacts): PruneStep[] {
     for (const reference of image.references) {
       const name = normalizeReference(reference);
       if (!known.has(name) || desired.has(name) || facts.usedImages.has(reference)) continue;
-      const reason = 'no container and no desired state refers to it';
+      const reason = 'no container, no desired state and no earlier one that is kept refers to it';
       steps.push({ action: 'removeImage', reference, sizeBytes: image.sizeBytes, reason });
     }
   }

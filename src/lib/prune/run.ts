@@ -1,6 +1,6 @@
 // Removes unused images, and one volume when a person names it. Never started by a timer for volumes.
 import { parseDesired } from '../cluster/desired.ts';
-import { desiredKey } from '../cluster/keys.ts';
+import { deploysPrefix, desiredKey } from '../cluster/keys.ts';
 import { volumeName } from '../cluster/names.ts';
 import type { DesiredService } from '../cluster/wire.ts';
 import { requireRole } from '../config/rules.ts';
@@ -13,6 +13,7 @@ import type { Outcome } from '../outcome.ts';
 import { appendHistory } from '../state/history.ts';
 import { readImagesUsed } from '../state/images-used.ts';
 import { openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
 import { type PruneStep, planPrune } from './plan.ts';
 
 export type PruneOptions = { dryRun: boolean; waitMs: number };
@@ -114,11 +115,27 @@ async function readServices(
       `cannot prune: the desired state has services that cannot be read: ${rejected[0]?.reason}`,
     );
   }
+  return [...services, ...(await readKept(ctx, store, deploysPrefix(cluster.clusterId, cluster.nodeId)))];
+}
+
+/** What a rollback can go back to. One that cannot be read is no way back either. */
+async function readKept(ctx: Context, store: Store, prefix: string): Promise<DesiredService[]> {
+  const services: DesiredService[] = [];
+  for (const { key } of await store.list(prefix)) {
+    const stored = await store.get(key);
+    if (stored === undefined) continue;
+    try {
+      services.push(...parseDesired(stored.text, key).services);
+    } catch (error) {
+      ctx.log.warning(`an earlier deploy is left out: ${describeError(error)}`);
+    }
+  }
   return services;
 }
 
 async function removeImages(ctx: Context, engine: Engine, steps: readonly PruneStep[]): Promise<Outcome> {
   const errors: string[] = [];
+  const actions: PruneAction[] = [];
   for (const step of steps) {
     let error: string | undefined;
     try {
@@ -131,17 +148,26 @@ async function removeImages(ctx: Context, engine: Engine, steps: readonly PruneS
     const reason = `${step.reference}: ${step.reason}`;
     const outcome = error === undefined ? ('done' as const) : ('failed' as const);
     const event = { at, run: ctx.runId, concern: 'prune', action: step.action, reason, outcome };
-    await appendHistory(ctx.paths, [{ ...event, ...(error === undefined ? {} : { error }) }]);
+    const failure = error === undefined ? {} : { error };
+    await appendHistory(ctx.paths, [{ ...event, ...failure }]);
+    actions.push({ ...step, outcome, ...failure });
   }
-  const told = renderSteps(steps, errors.length === 0 ? 'done' : 'partial');
+  const told = renderSteps(actions, errors.length === 0 ? 'done' : 'partial');
   return { ...told, text: [...told.text, ...errors] };
 }
 
-function renderSteps(steps: readonly PruneStep[], outcome: 'pending' | 'done' | 'partial'): Outcome {
-  const data = { actions: steps };
-  if (steps.length === 0) return { outcome: 'nothing-to-do', text: ['nothing to prune'], data };
-  const text = steps.map(
-    ({ reference, sizeBytes, reason }) => `${reference} (${Math.round(sizeBytes / 1e6)} MB): ${reason}`,
-  );
+/** A step and, once it was tried, what came of it. */
+type PruneAction = PruneStep & { outcome?: 'done' | 'failed'; error?: string };
+
+function renderSteps(actions: readonly PruneAction[], outcome: 'pending' | 'done' | 'partial'): Outcome {
+  const data = { actions };
+  if (actions.length === 0) return { outcome: 'nothing-to-do', text: ['nothing to prune'], data };
+  const verb = outcome === 'pending' ? 'would remove' : 'removed';
+  const text = actions
+    .filter(({ outcome: end }) => end !== 'failed')
+    .map(
+      ({ reference, sizeBytes, reason }) =>
+        `${verb} ${reference} (${Math.round(sizeBytes / 1e6)} MB): ${reason}`,
+    );
   return { outcome, text, data };
 }
