@@ -57,9 +57,20 @@ const hiddenFromAll = [
 /** Whoever may talk to an engine is root. */
 const engineSockets = ['/run/docker.sock', '/run/podman', '/run/containerd', '/run/crio'];
 
+/** What containers hold is theirs: their file systems, their volumes. */
+const engineData = ['/var/lib/docker', '/var/lib/containers', '/var/lib/containerd'];
+
+/** Values for containers, and credentials of registries. */
+const secretsPlaces = ['/etc/reeve/secrets', '/etc/reeve/docker'];
+
 /** `InaccessiblePaths=` of a service as shipped. */
-export function hiddenPaths(service: Pick<ServiceUnit, 'engine'>): readonly string[] {
-  return service.engine ? hiddenFromAll : [...engineSockets, ...hiddenFromAll];
+export function hiddenPaths({ engine, places }: Pick<ServiceUnit, 'engine' | 'places'>): readonly string[] {
+  return [
+    ...(engine ? [] : engineSockets),
+    ...hiddenFromAll,
+    ...(engine ? [] : engineData),
+    ...(places.secrets === undefined ? secretsPlaces : []),
+  ];
 }
 
 /** `systemd-analyze security` counts in tenths. */
