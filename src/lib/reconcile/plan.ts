@@ -2,7 +2,8 @@
 // remove anything, and not most of a node's services without being told so.
 import { serviceKey } from '../cluster/wire.ts';
 import { holdFor } from '../hold/holds.ts';
-import type { Facts, PlanOptions, Replica } from './facts.ts';
+import { namePattern } from '../ids.ts';
+import type { DesiredFacts, Facts, PlanOptions, Replica } from './facts.ts';
 import { planRemoval, planService, type ServicePlan } from './plan-service.ts';
 
 export type Deferred = { key: string; reason: string };
@@ -44,8 +45,17 @@ export function planReconcile(facts: Facts, options: PlanOptions): Plan {
     consider(key, () => planService(facts, service, replicas.get(key) ?? []));
   }
   for (const key of removals.keys) consider(key, () => planRemoval(facts, key, replicas.get(key) ?? []));
+  const { only } = options;
+  if (only !== undefined && !isKnown(desired, only) && !replicas.has(only)) {
+    errors.push({ key: only, error: 'no such service is desired or runs here' });
+  }
   const rejected = desired.rejected.map(({ key, reason }) => ({ key: key ?? '(unnamed)', error: reason }));
   return { services, deferred, errors: [...errors, ...rejected, ...removals.errors] };
+}
+
+function isKnown(desired: DesiredFacts & { kind: 'document' }, key: string): boolean {
+  const isIt = (known: string | undefined): boolean => known === key;
+  return desired.services.map(serviceKey).some(isIt) || desired.rejected.some((entry) => isIt(entry.key));
 }
 
 function groupByKey(replicas: readonly Replica[]): Map<string, Replica[]> {
@@ -69,7 +79,10 @@ function planRemovals(
   // A service whose name cannot be told may be any of those that run.
   if (rejected.some(({ key }) => key === undefined)) return { keys: [], errors: [] };
   const wanted = new Set([...services.map(serviceKey), ...rejected.map(({ key }) => key)]);
-  const undesired = [...replicas.keys()].filter((key) => !wanted.has(key)).sort();
+  const misnamed = new Set(rejected.flatMap(({ key = '' }) => (isServiceKey(key) ? [] : [projectOf(key)])));
+  const undesired = [...replicas.keys()]
+    .filter((key) => !wanted.has(key) && !misnamed.has(projectOf(key)))
+    .sort();
   if (options.allowRemoval) return { keys: undesired, errors: [] };
   const announced = new Set(facts.announcedRemovals);
   const sudden = undesired.filter((key) => !announced.has(key) && !isLeaving(facts, key, replicas));
@@ -82,6 +95,15 @@ function planRemovals(
     keys: undesired.filter((key) => !sudden.includes(key)),
     errors: sudden.map((key) => ({ key, error })),
   };
+}
+
+/** An illegal name may be a slip in that of any service of its project, so none of them is taken for undesired. */
+function isServiceKey(key: string): boolean {
+  return key.split('/').every((name) => namePattern.test(name)) && key.split('/').length === 2;
+}
+
+function projectOf(key: string): string {
+  return key.split('/', 1)[0] as string;
 }
 
 /** All its containers are on their way out already: the removal was let through by an earlier look. */

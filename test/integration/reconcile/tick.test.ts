@@ -1,5 +1,5 @@
 // What one tick of a node is seen to do, from outside: in which order, what it writes, and what it says when it cannot.
-import { existsSync, renameSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { engineSocket } from '../../support/engine.ts';
@@ -23,9 +23,11 @@ describe.concurrent('a tick', () => {
     const place = (name: string): string => join(node.storeDir, 'nodes', node.nodeId, name);
     let published: unknown[] = [];
     proxy.beforeRequest = (line) => {
-      // It has been read by now: that it is gone changes nothing for this look.
-      if (existsSync(place('desired.json'))) renameSync(place('desired.json'), place('moved.json'));
-      if (line === 'POST /containers/create') published = node.shard().backends;
+      // It has been read by now: that it is gone changes nothing for this look. A slow run reads it again later.
+      if (proxy.lines.length <= 1) renameSync(place('desired.json'), place('moved.json'));
+      if (line !== 'POST /containers/create') return;
+      published = node.shard().backends;
+      renameSync(place('moved.json'), place('desired.json'));
     };
     const end = await node.reeve('reconcile', '--json');
     expect([end.status, end.json().actions.map(({ action }) => action)]).toEqual([0, ['create', 'serve']]);

@@ -70,6 +70,21 @@ describe('the desired state', () => {
     expect(world.plan().errors).toEqual([{ key: 'blog/web', error: 'cpu: too small' }]);
   });
 
+  it('with an illegal name, which may be a slip in any of them, removes nothing of that project', () => {
+    const world = settledWorld(web);
+    world.desired = [];
+    world.rejected = [{ index: 0, key: 'blog/We b', reason: 'service: no name', ingress: undefined }];
+    expect(world.steps()).toEqual([]);
+  });
+
+  it('is told apart from a service that a person asks for and nobody knows', () => {
+    const world = settledWorld(web);
+    expect(world.plan({ only: 'blog/wen' }).errors).toEqual([
+      { key: 'blog/wen', error: 'no such service is desired or runs here' },
+    ]);
+    expect(world.plan({ only: 'blog/web' }).errors).toEqual([]);
+  });
+
   it('with a service whose name cannot be read removes nothing at all', () => {
     const world = settledWorld(web);
     world.desired = [];
