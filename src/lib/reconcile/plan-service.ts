@@ -1,7 +1,13 @@
 // What comes next for one long-running service: create, roll, scale, or leave alone. Pure; only the next steps, never
 // a whole rollout: the loop looks again after each.
 import type { DesiredService } from '../cluster/wire.ts';
-import { emptyServiceRecord, type Facts, type Replica, type ServiceRecord } from './facts.ts';
+import {
+  emptyServiceRecord,
+  type Facts,
+  type FailureRecord,
+  type Replica,
+  type ServiceRecord,
+} from './facts.ts';
 import { planDatabase } from './plan-database.ts';
 import { planReplica, step, type Wait } from './plan-replica.ts';
 import {
@@ -42,7 +48,7 @@ export function planService(
   const underWay = planUnderWay(facts, service, record, replicas);
   const headline = headlineOf(standing);
   if (underWay.steps.length > 0) return { key, ...underWay, ...(headline && { headline }) };
-  const failure = holdingFailure(record, standing.release, facts.now);
+  const failure = failureOf(standing, facts.now);
   const next =
     service.database === undefined
       ? planNext(standing, failure?.error)
@@ -56,7 +62,22 @@ export function planService(
     const args = { service, release: standing.release, failure };
     steps.push({ action: 'recheckImage', key, reason: 'has the tag moved since it failed', args });
   }
-  return { key, steps, waits: underWay.waits, ...(problem && { problem, retryAt: failure.nextTryAt }) };
+  const retryAt = stopsToRetry(standing) ? undefined : failure.nextTryAt;
+  return { key, steps, waits: underWay.waits, ...(problem && { problem, ...(retryAt && { retryAt }) }) };
+}
+
+/** What keeps the desired release back. */
+function failureOf(standing: Standing, now: Date): FailureRecord | undefined {
+  const { record, release } = standing;
+  return stopsToRetry(standing) ? record.failures[release] : holdingFailure(record, release, now);
+}
+
+/**
+ * Each attempt at a database's next release stops the one that serves: a failed one is not repeated by itself, only for
+ * another release, a restart that a person asks for, or a tag that has moved.
+ */
+function stopsToRetry({ service, old, parked }: Standing): boolean {
+  return service.database !== undefined && old.length + parked.length > 0;
 }
 
 /** A service that is no longer desired: out of the routing, drained, stopped, removed. Volumes stay. */

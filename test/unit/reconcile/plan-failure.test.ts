@@ -131,6 +131,21 @@ describe('a database', () => {
     }
   });
 
+  it('is not stopped again for a release that has failed once, until another one is desired', () => {
+    const world = new World({ crashing: new Set(['postgres:16']) });
+    world.desired = [db];
+    world.settle();
+    world.desired = [newer];
+    world.settle();
+    world.now = new Date(world.now.getTime() + 86_400_000);
+    world.crash();
+    world.log = [];
+    world.settle();
+    expect(world.log).toEqual(['recheckImage blog/db']);
+    world.desired = [{ ...newer, restartAt: '2026-06-05T03:00:00.000Z' }];
+    expect(world.steps()).toEqual(['prepareImage blog/db', 'stopReplica blog/db#0']);
+  });
+
   it('is put back, the same container, when the new one does not come up (R12, R37)', () => {
     const world = new World({ crashing: new Set(['postgres:16']) });
     world.desired = [db];
