@@ -1,5 +1,5 @@
 // The engine and the containers in it. Pure.
-import { type Finding, failure, formatBytes, listNames, ok, orOk, warning } from './finding.ts';
+import { type Finding, failure, formatBytes, listNames, ok, orOk, plural, warning } from './finding.ts';
 
 export type EngineFacts = {
   socket: string;
@@ -17,7 +17,7 @@ const largeLogBytes = 100 * 1024 * 1024;
 
 export function judgeEngine({ socket, version, apiVersion, containers }: EngineFacts): Finding[] {
   const api = apiVersion === undefined ? '' : `, API ${apiVersion}`;
-  return [ok(`version ${version || 'unknown'}${api}, ${containers} containers`, { where: socket })];
+  return [ok(`version ${version || 'unknown'}${api}, ${plural(containers, 'container')}`, { where: socket })];
 }
 
 export function judgeEngineFailure(socket: string, error: string): Finding[] {
