@@ -60,8 +60,12 @@ describeHost('a node whose reconcile stands still', () => {
 
   it('is ended by its unit, goes on, and is alive again without another page for the heartbeat (O40)', async () => {
     await host.waitFor('the unit to end it', async () => (await pages()).includes('reeve-reconcile.service'));
-    const failure = JSON.parse(await host.read('/var/lib/reeve/failures/reeve-reconcile.service.json'));
-    expect(failure).toMatchObject({ result: 'timeout', count: 1, notified: true });
+    // The hook has been called; that it was is written down a moment later.
+    const failure = await host.waitFor('the page to be recorded', async () => {
+      const record = JSON.parse(await host.read('/var/lib/reeve/failures/reeve-reconcile.service.json'));
+      return record.notified === true ? record : undefined;
+    });
+    expect(failure).toMatchObject({ result: 'timeout', count: 1 });
     const since = new Date().toISOString();
     await host.waitFor('a heartbeat again', async () => {
       const run = await node.runOf('heartbeat');
