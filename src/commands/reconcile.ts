@@ -1,4 +1,5 @@
 // `reeve reconcile`: one activation towards the desired state.
+import type { Context } from '../lib/context.ts';
 import { UsageError } from '../lib/errors.ts';
 import { parseWait } from '../lib/lock/wait.ts';
 import type { Outcome } from '../lib/outcome.ts';
@@ -18,7 +19,9 @@ export async function run({ base, options, loadContext }: CommandInput): Promise
   const reconcile = { ...plan, waitMs: parseWait(options['wait']) };
   if (options['watch'] === true) {
     const { watchReconcile } = await import('../lib/reconcile/watch.ts');
-    return await watchReconcile(base, { ...reconcile, loadContext });
+    const { runHeartbeat } = await import('../lib/heartbeat/run.ts');
+    const beat = (ctx: Context): Promise<Outcome> => runHeartbeat(ctx, { waitMs: 0 });
+    return await watchReconcile(base, { ...reconcile, loadContext, beat });
   }
   return await runReconcile(await loadContext(), reconcile);
 }

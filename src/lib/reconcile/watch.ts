@@ -14,11 +14,13 @@ import { type ReconcileOptions, runReconcile } from './run.ts';
 export type WatchOptions = ReconcileOptions & {
   /** Called for each activation, so that each goes by the configuration as it is then. */
   loadContext(): Promise<Context>;
+  /** Says between two activations that the node is alive: here no timer does. */
+  beat(ctx: Context): Promise<unknown>;
 };
 
 /** Ends with the signal, once the step under way is settled; after one activation where LAUNCHPAD_ONCE says so. */
 export async function watchReconcile(base: BaseContext, options: WatchOptions): Promise<Outcome> {
-  const { loadContext, ...reconcile } = options;
+  const { loadContext, beat, ...reconcile } = options;
   const ctx = await loadContext();
   const cluster = requireRole(ctx.config, 'app', 'reconcile --watch');
   if (cluster.once) return await runReconcile(ctx, reconcile);
@@ -29,7 +31,7 @@ export async function watchReconcile(base: BaseContext, options: WatchOptions): 
     while (!base.signal.aborted) {
       bell.reset();
       await activate(base, options);
-      await bell.wait(base, cluster.intervals.tickMs);
+      await waitAlive(ctx, cluster, { bell, beat });
     }
     return { outcome: 'done', text: [] };
   } finally {
@@ -38,7 +40,10 @@ export async function watchReconcile(base: BaseContext, options: WatchOptions): 
 }
 
 /** What is wrong now may be right at the next tick: only a bug of ours ends the watch. */
-async function activate(base: BaseContext, { loadContext, ...reconcile }: WatchOptions): Promise<void> {
+async function activate(
+  base: BaseContext,
+  { loadContext, beat: _, ...reconcile }: WatchOptions,
+): Promise<void> {
   const { log, clock } = base;
   try {
     const ctx = { ...(await loadContext()), runId: newRunId(clock.now()) };
@@ -52,8 +57,24 @@ async function activate(base: BaseContext, { loadContext, ...reconcile }: WatchO
   }
 }
 
+/** Until the bell rings or a tick is over, with a sign of life in each liveness interval. */
+async function waitAlive(
+  ctx: Context,
+  { intervals }: NodeConfig,
+  { bell, beat }: { bell: Bell; beat: WatchOptions['beat'] },
+): Promise<void> {
+  const tickAt = ctx.clock.now().getTime() + intervals.tickMs;
+  for (;;) {
+    const leftMs = Math.min(tickAt - ctx.clock.now().getTime(), intervals.tickMs);
+    await bell.wait(ctx, Math.min(leftMs, intervals.livenessMs));
+    if (bell.rung() || ctx.signal.aborted || leftMs <= intervals.livenessMs) return;
+    await beat(ctx).catch((error: unknown) => ctx.log.warning(describeError(error)));
+  }
+}
+
 type Bell = {
   ring(): void;
+  rung(): boolean;
   /** Forgets what has rung so far: what is about to be done sees to it. */
   reset(): void;
   /** Until it rings or has rung, the time is over or the signal aborts. */
@@ -64,6 +85,7 @@ function createBell(): Bell {
   let rung = new AbortController();
   return {
     ring: () => rung.abort(),
+    rung: () => rung.signal.aborted,
     reset: () => {
       rung = new AbortController();
     },

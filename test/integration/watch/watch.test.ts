@@ -66,6 +66,17 @@ describe('a watched node', () => {
     expect(end.stderr.match(/GET path=\/containers\/json/g)).toHaveLength(3);
   });
 
+  it('says that it is alive between its ticks, without looking again (L108)', async () => {
+    const node = makeNode({ cluster: { intervals: { tick: '1h', edge: '250ms', liveness: '1s' } } });
+    node.writeDesired([]);
+    startWatch(node);
+    const first = await nextRun(node);
+    await expect
+      .poll(() => Date.parse(node.status().lastSeen) - Date.parse(String(first.endedAt)), { timeout: 30_000 })
+      .toBeGreaterThan(1500);
+    expect(lastRun(node).runId).toBe(first.runId);
+  });
+
   it('ticks without any news', async () => {
     const node = makeNode({ cluster: { intervals: { tick: '300ms', edge: '250ms' } } });
     node.writeDesired([]);
