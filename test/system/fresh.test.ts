@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Host, startHost } from '../support/host.ts';
 import { describeInstalled, type Installed, provision, storeDir } from '../support/installed.ts';
 import { aWebDeploy } from '../support/services.ts';
-import { describeHost, nextRuns } from '../support/system.ts';
+import { describeHost, nextRuns, tellFigure } from '../support/system.ts';
 
 describeHost('a fresh machine', () => {
   let host: Host;
@@ -22,7 +22,7 @@ describeHost('a fresh machine', () => {
     await node.must('init', '--node', 'web-1', '--store', `file://${storeDir}`);
     await node.deploy([aWebDeploy()]);
     const body = await host.waitFor('the service to answer', () => node.ask('/'), { timeoutMs: 30_000 });
-    console.log(
+    tellFigure(
       `install, init, deploy and the first answer took ${Math.round(performance.now() - startedAt)} ms`,
     );
     expect(body).toMatch(/^web v1 on /);
@@ -86,10 +86,10 @@ describeHost('a fresh machine', () => {
     }
     const unit = median(delays.map(({ unitMs }) => unitMs));
     const code = median(delays.map(({ codeMs }) => codeMs));
-    console.log(
+    tellFigure(
       `from desired.json to systemd starting the tick: median ${unit.toFixed(0)} ms; to its first record: ${code.toFixed(0)} ms`,
     );
-    console.log(delays.map(({ unitMs, codeMs }) => `${unitMs.toFixed(0)}/${codeMs.toFixed(0)}`).join(' '));
+    tellFigure(delays.map(({ unitMs, codeMs }) => `${unitMs.toFixed(0)}/${codeMs.toFixed(0)}`).join(' '));
     expect(unit).toBeLessThan(150);
   });
 });

@@ -1,11 +1,12 @@
-// What a node costs that has nothing to do: only runs, nothing between them, and little more than starting Node.js costs.
+// What a node costs that has nothing to do: only runs, nothing between them, and no more than five times what the same
+// units cost around an empty program. Beside it stands that program alone, which shows what the sandbox costs.
 // Ten minutes at the shipped intervals is the figure that is documented: REEVE_IDLE_MINUTES=10.
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Host } from '../support/host.ts';
 import { type Installed, startInstalled } from '../support/installed.ts';
 import { aWebDeploy, aWorkerDeploy } from '../support/services.ts';
-import { describeHost } from '../support/system.ts';
+import { describeHost, tellFigure } from '../support/system.ts';
 
 const minutes = Number(process.env['REEVE_IDLE_MINUTES'] ?? '1');
 /** In a minute the shipped intervals fire once or twice: shorter ones give enough runs to count. */
@@ -58,7 +59,7 @@ describeHost('an idle node', () => {
     await host.write(`/etc/systemd/system/reeve-${concern}.service.d/slice.conf`, own);
   }
 
-  it(`has no process between its runs and costs at most five empty programs, for ${minutes} min (R60, L12)`, {
+  it(`has no process between its runs, which cost at most five of an empty program in the same unit, for ${minutes} min`, {
     timeout: (minutes * 60 + 240) * 1000,
   }, async () => {
     await quiet();
@@ -85,7 +86,7 @@ describeHost('an idle node', () => {
     expect(new Set(seen.processes.map(({ unit }) => unit))).toEqual(
       new Set(concerns.map((concern) => `reeve-${concern}.service`)),
     );
-    console.log(
+    tellFigure(
       `${seen.samples} samples in ${minutes} min: ${seen.empty} of them with no process of reeve's, ` +
         `${seen.processes.length} processes in ${runs.length} runs`,
     );
@@ -96,12 +97,12 @@ describeHost('an idle node', () => {
         const slice = sliceOf(concern, kind);
         const used = (usage[slice] ?? Number.NaN) - (usageBefore[slice] ?? Number.NaN);
         const count = runsOf(journal, `${kind}-${concern}.service`).length;
-        console.log(
+        tellFigure(
           `${concern}, ${words[kind]}: ${used.toFixed(2)} s of CPU in ${count} runs, ${((used / count) * 1000).toFixed(0)} ms each`,
         );
         return used / count;
       }) as [number, number, number];
-      console.log(
+      tellFigure(
         `${concern}: ${(reeve / same).toFixed(1)} times an empty program in the same unit, ${(reeve / bare).toFixed(1)} times a bare one`,
       );
       expect(reeve / same).toBeLessThanOrEqual(5);

@@ -5,7 +5,7 @@ import type { Host } from '../support/host.ts';
 import { type Installed, quickIntervals, startInstalled, storeDir } from '../support/installed.ts';
 import type { Program } from '../support/programs.ts';
 import { aWebDeploy } from '../support/services.ts';
-import { describeHost, nextRuns } from '../support/system.ts';
+import { describeHost, nextRuns, tellFigure } from '../support/system.ts';
 
 const lock = '/run/reeve/locks/reconcile.lock';
 const wake = '/run/reeve/wake/reconcile';
@@ -65,7 +65,7 @@ describeHost('a node whose ticks come from wakes', () => {
       const dueMs = startedAt + count * 2 - performance.now();
       if (dueMs > 0) await new Promise((tick) => setTimeout(tick, dueMs));
     }
-    console.log(`500 wakes in ${Math.round(performance.now() - startedAt)} ms`);
+    tellFigure(`500 wakes in ${Math.round(performance.now() - startedAt)} ms`);
     await deployQuietly();
     await expectHandled();
   });
