@@ -4,13 +4,12 @@ import { type NodeConfig, requireNode } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { StepError } from '../errors.ts';
 import { sampleHost } from '../host/sample.ts';
-import { isLockHeld } from '../lock/list-locks.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
 import { readPublished, repeatStatus } from '../publish/status-writer.ts';
 import { recordRun } from '../state/record-run.ts';
-import { readRun } from '../state/run-record.ts';
 import { openStore } from '../store/open.ts';
+import { gatherLiveness } from './gather.ts';
 import { planLiveness } from './plan.ts';
 
 export async function runHeartbeat(ctx: Context, { waitMs }: { waitMs: number }): Promise<Outcome> {
@@ -38,13 +37,7 @@ async function reportToStore(ctx: Context, node: NodeConfig): Promise<Outcome> {
 }
 
 async function checkAlive(ctx: Context, node: NodeConfig): Promise<void> {
-  const isApp = node.roles.includes('app');
-  const concern = isApp ? 'reconcile' : 'edge';
-  const tickMs = isApp ? node.intervals.tickMs : node.intervals.edgeMs;
-  const now = ctx.clock.now();
-  const record = await readRun({ paths: ctx.paths, now, log: ctx.log }, concern);
-  const lockHeld = record?.endedAt === null && (await isLockHeld(ctx.paths.locksDir, concern));
-  const liveness = planLiveness({ now, concern, tickMs, record, lockHeld });
+  const liveness = planLiveness(await gatherLiveness(ctx, node));
   if (liveness.alive) return;
   throw new StepError(`cannot call node "${node.nodeId}" alive: ${liveness.why}`, { code: 'not-alive' });
 }
