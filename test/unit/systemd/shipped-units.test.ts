@@ -184,6 +184,14 @@ describe('services', () => {
     },
   );
 
+  it.each(services.map((service) => [service.unit, service] as const))(
+    '%s writes compiled code only where whoever writes it is as good as root anyway',
+    (name, { engine }) => {
+      const readOnly = engine ? undefined : '-/var/cache/reeve/node';
+      expect(one(parseUnit(name), 'Service.ReadOnlyPaths')).toBe(readOnly);
+    },
+  );
+
   it.each(allServices)('%s is accounted for and named in the journal', (name, unit) => {
     for (const resource of ['CPU', 'Memory', 'IO', 'Tasks']) {
       expect(one(unit, `Service.${resource}Accounting`)).toBe('yes');
