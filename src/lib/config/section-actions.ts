@@ -52,6 +52,9 @@ function checkTimeout(timeoutMs: number): string | undefined {
   return `must be less than the ${executorTimeoutMs / 1000} seconds after which the executor gives up`;
 }
 
+/** A hook that its unit cuts off leaves no word of it, and would be called again at each failure. */
+const longestHookMs = 4 * 60_000;
+
 export function readHooks(section: Section<HooksInput>): HooksConfig {
   const { failure } = section.value;
   if (failure === undefined) return {};
@@ -63,6 +66,9 @@ export function readHooks(section: Section<HooksInput>): HooksConfig {
   }
   const timeoutMs = toMs(timeout) ?? 10_000;
   if (timeoutMs === 0) section.report(['failure', 'timeout'], 'must be longer than 0s');
+  if (timeoutMs > longestHookMs) {
+    section.report(['failure', 'timeout'], 'must be 4m at most: reeve-failed@.service is ended after 5m');
+  }
   return {
     failure: {
       ...(command === undefined ? {} : { command }),

@@ -152,6 +152,11 @@ describe('problems', () => {
       'hooks: { failure: { command: [page] } }',
       '1:31: hooks.failure.command[0] must be the absolute path of a program',
     ],
+    [
+      'a hook that may take longer than the unit that runs it',
+      'hooks: { failure: { command: [/bin/page], timeout: 5m } }',
+      '1:52: hooks.failure.timeout must be 4m at most: reeve-failed@.service is ended after 5m',
+    ],
   ])('refuses %s', async (_title, yaml, problem) => {
     const home = await createConfigHome(`${yaml}\n`);
     expect(await home.problems()).toEqual([`reeve.yaml:${problem}`]);
