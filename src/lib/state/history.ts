@@ -115,13 +115,15 @@ function renderEvent(event: HistoryEvent): string {
   return `${JSON.stringify(bounded)}\n`;
 }
 
+const wantedTexts = ['at', 'run', 'concern', 'action', 'reason', 'outcome'] as const;
+
 function parseEvent(line: string): HistoryEvent | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
     const raw = JSON.parse(line) as Partial<HistoryEvent>;
-    const whole =
-      typeof raw.at === 'string' && typeof raw.concern === 'string' && typeof raw.action === 'string';
-    return whole ? (raw as HistoryEvent) : undefined;
+    const isWhole = wantedTexts.every((key) => typeof raw[key] === 'string');
+    const isErrorText = raw.error === undefined || typeof raw.error === 'string';
+    return isWhole && isErrorText ? (raw as HistoryEvent) : undefined;
   } catch {
     return undefined;
   }
@@ -150,8 +152,10 @@ async function readFirstInstant(path: string): Promise<number | undefined> {
 
 /** Oldest first: their stamps sort by time. */
 async function listSegments(paths: StatePaths): Promise<string[]> {
-  const names = (await ignoreMissing(readdir(paths.stateDir))) ?? [];
-  return names
+  const names = await ignoreMissing(readdir(paths.stateDir)).catch((error: unknown) => {
+    throw fileError('read', paths.stateDir, error);
+  });
+  return (names ?? [])
     .filter((name) => segmentPattern.test(name))
     .sort()
     .map((name) => join(paths.stateDir, name));

@@ -44,6 +44,24 @@ describe('history', () => {
     expect(actionsOf(await readHistory(paths))).toEqual(['first', 'second']);
   });
 
+  it('leaves out a line that lacks a part, or has one that is no text (R55)', async () => {
+    const { run: _, ...withoutRun } = anEvent('first');
+    const lines = [withoutRun, { ...anEvent('second'), error: 5 }, anEvent('third')];
+    await writeFile(
+      join(paths.stateDir, 'history.ndjson'),
+      lines.map((line) => JSON.stringify(line)).join('\n'),
+    );
+    expect(actionsOf(await readHistory(paths))).toEqual(['third']);
+  });
+
+  it('says which directory cannot be read', async () => {
+    const stateDir = join(paths.stateDir, 'file');
+    await writeFile(stateDir, '');
+    await expect(readHistory({ stateDir })).rejects.toThrow(
+      `cannot read "${stateDir}": ENOTDIR: not a directory`,
+    );
+  });
+
   it('survives NULs in the middle (R55)', async () => {
     await appendHistory(paths, [anEvent('first')]);
     await appendFile(join(paths.stateDir, 'history.ndjson'), Buffer.alloc(500));
