@@ -45,10 +45,9 @@ const neverAborts = new AbortController().signal;
 const publishedDocument = defineDocument<Published>({
   version: 1,
   parse: (raw) => {
-    if (!isRecord(raw['body'])) throw new TypeError('body is no object');
     const reeve = raw['reeve'];
     return {
-      body: raw['body'] as unknown as NodeStatus,
+      body: parseBody(raw['body']),
       status: parseWriteRecord(raw['status']),
       reeve: isRecord(reeve) ? parseWriteRecord(reeve) : null,
       ...parseCpuTimes(raw['cpu']),
@@ -171,6 +170,15 @@ function decideStatus(
 function logDecision({ ctx, cluster }: Publisher, decision: WriteDecision | 'forced'): void {
   if (!cluster.debugStore) return;
   ctx.log.info(decision === 'skip' ? 'status skipped' : 'status written', { why: decision });
+}
+
+/** As far as it is worked with: the rest is repeated as it is. */
+function parseBody(raw: unknown): NodeStatus {
+  if (!isRecord(raw)) throw new TypeError('body is no object');
+  const { services } = raw;
+  if (!Array.isArray(services) || !services.every(isRecord))
+    throw new TypeError('body has no list of services');
+  return raw as unknown as NodeStatus;
 }
 
 function parseWriteRecord(raw: unknown): WriteRecord {

@@ -128,6 +128,17 @@ describe('a heartbeat that cannot be sent', () => {
     expect([end.status, end.stdout]).toEqual([0, 'nothing has been published yet\n']);
   });
 
+  it.each([{}, { services: {} }, { services: [null] }])(
+    'takes a publication whose body is %j for lost, and puts nothing',
+    async (body) => {
+      const machine = await makeNode();
+      machine.write('state/published.json', { ...published(machine), body });
+      const end = await machine.reeve('heartbeat');
+      expect([end.status, end.stdout]).toEqual([0, 'nothing has been published yet\n']);
+      expect(machine.read(statusFile)).toBeUndefined();
+    },
+  );
+
   it('leaves what it remembers as it was, so that reconcile writes for it (L115)', async () => {
     const machine = await makeNode();
     rmSync(machine.storeDir, { recursive: true });
