@@ -1,6 +1,7 @@
 // The section `cluster`: launch-pad's part. Defaults, launch-pad's environment variables, and what must fit together.
 import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { ClusterConfig, Role } from './config.ts';
 import type { OverrideName } from './environment.ts';
 import { staleWindowMs } from './rules.ts';
@@ -18,6 +19,7 @@ export function readCluster(section: ClusterSection, around: Surroundings): Clus
   const identity = readIdentity(section);
   const advertiseIp = readAdvertiseIp(section, around);
   checkPublish(section, advertiseIp);
+  checkDirectories(section);
   return {
     ...identity,
     clusterId: value.clusterId ?? 'default',
@@ -90,6 +92,24 @@ function checkPublish(section: ClusterSection, advertiseIp: string | undefined):
     if (advertiseIp === undefined) section.report(['publish'], 'is "advertise", which needs advertiseIp');
   } else if (isIP(publish) === 0) {
     section.report(['publish'], `must be an IP address or "advertise", not "${publish}"`);
+  }
+}
+
+/** Not every URL of a file names one: `%2F` and `%00` stand in no name, and some escapes are no text. */
+function checkDirectories(section: ClusterSection): void {
+  for (const key of ['store', 'secrets', 'logs', 'backups'] as const) {
+    const url = section.value[key];
+    if (url?.startsWith('file:') && !isDirectory(url)) {
+      section.report([key], `must be file:///DIRECTORY, and "${url}" has an escape that no path can have`);
+    }
+  }
+}
+
+function isDirectory(url: string): boolean {
+  try {
+    return !fileURLToPath(url).includes('\0');
+  } catch {
+    return false;
   }
 }
 

@@ -230,3 +230,26 @@ describe('variables of launch-pad', () => {
     expect([cluster.publish, cluster.advertiseIp]).toEqual(['advertise', '10.9.9.9']);
   });
 });
+
+describe('a URL of a file', () => {
+  it.each([
+    ['store', 'file:///srv/a%2Fb'],
+    ['secrets', 'file:///srv/a%zz'],
+    ['logs', 'file:///srv/%ff'],
+    ['backups', 'file:///srv/%00'],
+  ])('is refused where it names no directory: cluster.%s = %s', async (key, url) => {
+    const home = await createConfigHome(`cluster: { nodeId: a, ${key}: "${url}" }\n`);
+    const [problem, ...others] = await home.problems();
+    expect(others).toEqual([]);
+    expect(problem).toMatch(
+      new RegExp(
+        `cluster\\.${key} must be file:///DIRECTORY, and "${url}" has an escape that no path can have$`,
+      ),
+    );
+  });
+
+  it('may name one with blanks, percents and quotes', async () => {
+    const cluster = await loadCluster('cluster: { nodeId: a, store: "file:///srv/a%20b%25%22" }\n');
+    expect(cluster.store).toBe('file:///srv/a%20b%25%22');
+  });
+});
