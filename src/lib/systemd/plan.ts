@@ -48,10 +48,11 @@ export function describeChange(change: UnitChange, pathOf: (unit: string) => str
 
 function diffLines(before: string, after: string): string[] {
   const [old, fresh] = [lines(before), lines(after)];
-  return [
+  const told = [
     ...old.filter((line) => !fresh.includes(line)).map((line) => `- ${line}`),
     ...fresh.filter((line) => !old.includes(line)).map((line) => `+ ${line}`),
   ];
+  return told.length === 0 ? ['~ the same lines, in another order, number or spacing'] : told;
 }
 
 function lines(text: string): string[] {

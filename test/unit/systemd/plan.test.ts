@@ -42,4 +42,12 @@ describe('the plan for the units', () => {
       '+ OnUnitInactiveSec=45s',
     ]);
   });
+
+  it('is told where no line differs, only their number or order', () => {
+    const change = { kind: 'write', ...tick, was: `${tick.text}${tick.text}` } as const;
+    expect(describeChange(change, (unit) => `/etc/${unit}`)).toEqual([
+      '/etc/reeve-reconcile.timer:',
+      '~ the same lines, in another order, number or spacing',
+    ]);
+  });
 });
