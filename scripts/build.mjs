@@ -3,11 +3,12 @@
 // `node scripts/build.mjs [DIRECTORY]` builds elsewhere.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { planKernel, shareKernel } from './bundle/kernel.mjs';
 import { lazyBuiltins } from './bundle/lazy-builtins.mjs';
 
-const root = new URL('..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('..', import.meta.url));
 const entry = 'src/commands/main.ts';
 const out = resolve(process.argv[2] ?? join(root, 'dist'));
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
