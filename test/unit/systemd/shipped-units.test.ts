@@ -141,15 +141,18 @@ describe('services', () => {
     expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(waitMs + activationMs + stepMs);
   });
 
-  it.each(started)('%s takes a busy lock for no failure, and tells of every other', (name, unit) => {
-    expect(one(unit, 'Service.SuccessExitStatus')).toBe('75');
-    expect(one(unit, 'Unit.OnFailure')).toBe('reeve-failed@%n.service');
-    expect(one(unit, 'Unit.StartLimitIntervalSec')).toBe('0');
-    const concern = /^reeve-(.+)\.service$/.exec(name)?.[1];
-    expect(one(unit, 'Service.ExecStopPost')).toBe(
-      `+/bin/sh -c '[ "$SERVICE_RESULT" = success ] || NODE_DISABLE_COMPILE_CACHE=1 exec /usr/local/bin/reeve ended ${concern}'`,
-    );
-  });
+  it.each(started)(
+    '%s takes a busy lock and a stop that was asked for for no failure, and tells of every other',
+    (name, unit) => {
+      expect(one(unit, 'Service.SuccessExitStatus')).toBe('75 143');
+      expect(one(unit, 'Unit.OnFailure')).toBe('reeve-failed@%n.service');
+      expect(one(unit, 'Unit.StartLimitIntervalSec')).toBe('0');
+      const concern = /^reeve-(.+)\.service$/.exec(name)?.[1];
+      expect(one(unit, 'Service.ExecStopPost')).toBe(
+        `+/bin/sh -c '[ "$SERVICE_RESULT" = success ] || NODE_DISABLE_COMPILE_CACHE=1 exec /usr/local/bin/reeve ended ${concern}'`,
+      );
+    },
+  );
 
   it('never call the failure hook for the failure hook', () => {
     expect(parseUnit('reeve-failed@.service').settings.has('Unit.OnFailure')).toBe(false);
