@@ -109,6 +109,7 @@ describe.concurrent('ports', () => {
         {
           key: 'ports/web',
           message: 'cannot allocate a host port for "ports/web#0": all ports from 20000 to 29999 are taken',
+          retryAt: expect.stringMatching(/^\d{4}-.*Z$/),
         },
       ],
     ]);

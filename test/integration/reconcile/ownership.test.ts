@@ -109,6 +109,7 @@ describe("a stranger's container", () => {
           key: 'blog/web',
           message:
             'cannot create container launchpad_blog_web_0: the name belongs to a container that is not ours: rename or remove that one',
+          retryAt: expect.stringMatching(/^\d{4}-.*Z$/),
         },
       ],
     ]);

@@ -58,6 +58,7 @@ describe.concurrent('an image in a registry', () => {
         {
           key: 'pulled/web',
           message: expect.stringMatching(/^cannot pull image ".*\/team\/web:v9": manifest for .* not found/),
+          retryAt: expect.stringMatching(/^\d{4}-.*Z$/),
         },
       ],
     ]);
