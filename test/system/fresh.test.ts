@@ -65,6 +65,18 @@ describeHost('a fresh machine', () => {
     });
   });
 
+  it('tells by status when its timers run next', async () => {
+    // While a tick runs, its timer does not know yet.
+    const nextAt = await host.waitFor('the next run to be known', async () => {
+      const { stdout } = await node.reeve('status', '--json');
+      const { concerns } = JSON.parse(stdout) as { concerns: { concern: string; nextAt?: string }[] };
+      return concerns.find(({ concern }) => concern === 'reconcile')?.nextAt;
+    });
+    expect(Date.parse(nextAt) - Date.now()).toBeLessThan(62_000);
+    const row = /^reconcile {2}.* in [\d.]+m?s /m;
+    await host.waitFor('it to be told', async () => row.test((await node.reeve('status')).stdout));
+  });
+
   it('starts a tick within 150 ms of a deploy, in the median of ten (L5)', async () => {
     const delays: { unitMs: number; codeMs: number }[] = [];
     for (let round = 0; round < 10; round += 1) {

@@ -1,6 +1,7 @@
 // This node as a person wants to see it: what runs, what each concern did last, who holds which lock. Read-only.
 import type { NodeStatus, ServiceStatus } from '../cluster/wire.ts';
 import type { Context } from '../context.ts';
+import { describeError } from '../errors.ts';
 import { type Hold, readHolds } from '../hold/holds.ts';
 import { describeHolder } from '../lock/holder.ts';
 import { listLocks } from '../lock/list-locks.ts';
@@ -8,7 +9,11 @@ import type { Outcome } from '../outcome.ts';
 import { readPublished } from '../publish/status-writer.ts';
 import { foldLines, renderTable } from '../report/table.ts';
 import { type RunRecord, readRuns } from '../state/run-record.ts';
+import { isSystemdRunning } from '../systemd/invocation.ts';
 import { formatDuration } from '../time.ts';
+
+/** `nextAt` where a timer will run it again. */
+type ConcernView = RunRecord & { nextAt?: string };
 
 type HeldLock = { name: string; holder: string };
 
@@ -16,7 +21,7 @@ type NodeView = {
   now: Date;
   nodeId: string | undefined;
   published: { body: NodeStatus; lastWriteAt: string } | undefined;
-  runs: readonly RunRecord[];
+  runs: readonly ConcernView[];
   locks: readonly HeldLock[];
   holds: readonly Hold[];
 };
@@ -30,7 +35,7 @@ export async function showNode(ctx: Context): Promise<Outcome> {
     now,
     nodeId: ctx.config.cluster?.nodeId,
     published: published && { body: published.body, lastWriteAt: published.status.lastWriteAt },
-    runs: await readRuns({ paths: ctx.paths, now, log: ctx.log }),
+    runs: await readConcerns(ctx, now),
     locks: locks
       .filter(({ held }) => held)
       .map(({ name, holder }) => ({ name, holder: describeHolder(holder, now) })),
@@ -51,6 +56,27 @@ export async function showNode(ctx: Context): Promise<Outcome> {
       holds: view.holds,
     },
   };
+}
+
+async function readConcerns(ctx: Context, now: Date): Promise<ConcernView[]> {
+  const runs = await readRuns({ paths: ctx.paths, now, log: ctx.log });
+  if (!isSystemdRunning()) return runs;
+  const next = await readTimers(ctx);
+  return runs.map((run) => {
+    const nextAt = next.get(`reeve-${run.concern}.timer`);
+    return nextAt === undefined ? run : { ...run, nextAt: nextAt.toISOString() };
+  });
+}
+
+/** What lists units is loaded only where there are any. */
+async function readTimers(ctx: Context): Promise<ReadonlyMap<string, Date>> {
+  const { readNextRuns } = await import('../systemd/list.ts');
+  try {
+    return await readNextRuns(ctx.signal);
+  } catch (error) {
+    ctx.log.warning(`cannot tell when the timers fire next: ${describeError(error)}`);
+    return new Map();
+  }
 }
 
 function isFailure(exitCode: number | null): boolean {
@@ -82,17 +108,20 @@ function renderServices(services: readonly ServiceStatus[]): string[] {
   return renderTable(['SERVICE', 'STATE', 'REPLICAS', 'IMAGE', 'MESSAGE'], rows);
 }
 
-function renderRuns(runs: readonly RunRecord[], now: Date): string[] {
+function renderRuns(runs: readonly ConcernView[], now: Date): string[] {
   if (runs.length === 0) return ['no concern has run yet'];
   const rows = runs.map((run) => [
     run.concern,
     run.outcome ?? 'running',
     ago(run.endedAt ?? run.startedAt, now),
+    run.nextAt === undefined
+      ? ''
+      : `in ${formatDuration(Math.max(0, Date.parse(run.nextAt) - now.getTime()))}`,
     run.durationMs === null ? '' : formatDuration(run.durationMs),
     run.runId,
     foldLines(run.error ?? ''),
   ]);
-  return renderTable(['CONCERN', 'LAST', 'WHEN', 'TOOK', 'RUN', 'ERROR'], rows);
+  return renderTable(['CONCERN', 'LAST', 'WHEN', 'NEXT', 'TOOK', 'RUN', 'ERROR'], rows);
 }
 
 export function ago(instant: string, now: Date): string {

@@ -67,6 +67,12 @@ export async function readUnitStates(signal: AbortSignal): Promise<UnitState[]> 
   return [...names].sort(compareUnits).map((unit) => describeUnit(unit, { files, loaded, runs, ends }));
 }
 
+/** When each timer fires next, by its unit's name. */
+export async function readNextRuns(signal: AbortSignal): Promise<ReadonlyMap<string, Date>> {
+  const runs = parseTimerRuns(await listAsJson(['list-timers', '--all', 'reeve*'], { signal }));
+  return new Map(runs.flatMap(({ unit, nextAt }) => (nextAt === undefined ? [] : [[unit, nextAt] as const])));
+}
+
 /** Looks alive and will never start anything again. */
 export function isStalledTimer({ unit, active, nextAt, running }: UnitState): boolean {
   return unit.endsWith('.timer') && active === 'active' && nextAt === undefined && running !== true;
