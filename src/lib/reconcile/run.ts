@@ -2,11 +2,12 @@
 
 import { type NodeConfig, requireRole } from '../config/rules.ts';
 import type { Context } from '../context.ts';
-import { describeError, ReeveError } from '../errors.ts';
+import { describeError } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
-import { exitCodeOf, type Outcome } from '../outcome.ts';
+import type { Outcome } from '../outcome.ts';
 import { publishFailure } from '../publish/failure.ts';
-import { endRun, type RunRecord, type RunStep, recordStep, startRun } from '../state/run-record.ts';
+import { type RunTeller, recordRun } from '../state/record-run.ts';
+import type { RunStep } from '../state/run-record.ts';
 import { openStore } from '../store/open.ts';
 import type { Facts, PlanOptions } from './facts.ts';
 import { gatherFacts, readDesired } from './gather.ts';
@@ -43,29 +44,17 @@ export async function planOnce(ctx: Context, options: PlanOptions): Promise<{ fa
 }
 
 async function runRecorded(ctx: Context, cluster: NodeConfig, options: ReconcileOptions): Promise<Outcome> {
-  const { paths, runId, clock, log } = ctx;
-  const now = clock.now();
+  const work = async (run: RunTeller): Promise<Outcome> => {
+    try {
+      const session = await openSession(ctx, cluster, { readOnly: false });
+      return renderReconcile(session, await runSession(session, options, createBeat(ctx, run)));
+    } catch (error) {
+      await tellFailure(ctx, cluster, error);
+      throw error;
+    }
+  };
   // So that a run which hangs in its very first look is noticed, too.
-  const step = stepAt(now, 'starting');
-  const started = await startRun(
-    { paths, now, log },
-    { concern: 'reconcile', runId, pid: process.pid, step },
-  );
-  const record = createBeat(ctx, started);
-  try {
-    const session = await openSession(ctx, cluster, { readOnly: false });
-    const result = await runSession(session, options, record.beat);
-    const outcome = renderReconcile(session, result);
-    await endRun(paths, record.current(), {
-      now: clock.now(),
-      outcome: outcome.outcome,
-      exitCode: exitCodeOf(outcome),
-    });
-    return outcome;
-  } catch (error) {
-    await recordFailure(ctx, cluster, record.current(), error);
-    throw error;
-  }
+  return await recordRun(ctx, 'reconcile', work, { step: stepAt(ctx.clock.now(), 'starting') });
 }
 
 async function runSession(
@@ -81,17 +70,13 @@ async function runSession(
 }
 
 /** Tells in the run's record what is being done, at most every few seconds. */
-function createBeat(ctx: Context, started: RunRecord) {
-  let record = started;
+function createBeat(ctx: Context, run: RunTeller): (doing: string) => Promise<void> {
   let lastAt = 0;
-  return {
-    current: () => record,
-    beat: async (doing: string): Promise<void> => {
-      const now = ctx.clock.now();
-      if (Math.abs(now.getTime() - lastAt) < beatEveryMs) return;
-      lastAt = now.getTime();
-      record = await recordStep(ctx.paths, record, stepAt(now, doing));
-    },
+  return async (doing) => {
+    const now = ctx.clock.now();
+    if (Math.abs(now.getTime() - lastAt) < beatEveryMs) return;
+    lastAt = now.getTime();
+    await run.tell(stepAt(now, doing));
   };
 }
 
@@ -100,20 +85,12 @@ function stepAt(now: Date, name: string): RunStep {
   return { name, startedAt: now.toISOString(), deadlineAt };
 }
 
-/** A tick that could not be done tells so in its record and, if the store can be written, in the node's status. */
-async function recordFailure(
-  ctx: Context,
-  cluster: NodeConfig,
-  record: RunRecord,
-  error: unknown,
-): Promise<void> {
-  const message = describeError(error);
-  const exitCode = error instanceof ReeveError ? error.exitCode : 70;
+/** A tick that could not be done tells so in the node's status, if the store can be written. */
+async function tellFailure(ctx: Context, cluster: NodeConfig, error: unknown): Promise<void> {
   try {
-    await endRun(ctx.paths, record, { now: ctx.clock.now(), outcome: 'failed', exitCode, error: message });
     const store = await openStore(cluster.store);
-    await publishFailure({ ctx, cluster, store, nodeId: cluster.nodeId }, message);
+    await publishFailure({ ctx, cluster, store, nodeId: cluster.nodeId }, describeError(error));
   } catch (second) {
-    ctx.log.warning(`cannot record the failure: ${describeError(second)}`);
+    ctx.log.warning(`cannot publish the failure: ${describeError(second)}`);
   }
 }
