@@ -16,6 +16,18 @@ export type ReeveDocument = {
   failing: { project: string; service: string; message: string }[];
   /** Backends that are leaving: out of the shard, not yet stopped. */
   draining: { domain: string; hostPort: number }[];
+  /** Of an edge only. */
+  edge?: EdgeReport;
+};
+
+export type EdgeReport = {
+  balancer: 'caddy' | 'haproxy';
+  /** Fingerprints of the shards that are in force here, by node: how a node learns that nothing is sent to what it took out. */
+  applied: Readonly<Record<string, string>>;
+  /** What of the shards is not served, and why. */
+  rejected: readonly { node: string; subject: string; reason: string }[];
+  /** Times that Caddy was found without what it had been given, as after a restart with its boot configuration. */
+  repairs: number;
 };
 
 /** Over everything but `updatedAt`. */

@@ -28,8 +28,9 @@ export type ClusterConfig = {
   /** `statsMs` 0: no sampling. */
   intervals: { tickMs: number; livenessMs: number; statsMs: number; edgeMs: number };
   docker: { socket: string; parallel: number };
-  caddy: { admin: string };
+  caddy: CaddyConfig;
   balancer: 'auto' | 'haproxy' | 'caddy';
+  haproxy: HaproxyConfig;
   /** Agent version that status.json reports. */
   agentVersion: string;
   /** Per-container sampling (LAUNCHPAD_STATS_SERVICES=0 turns it off). */
@@ -40,6 +41,28 @@ export type ClusterConfig = {
   once: boolean;
   /** launch-pad's state file, imported once. */
   importState: string;
+};
+
+/** The edge's Caddy: TLS and domains. */
+export type CaddyConfig = {
+  /** URL of its admin API, without a slash at the end. */
+  admin: string;
+  httpPort: number;
+  httpsPort: number;
+  /** Who signs certificates: an ACME authority, or Caddy's own for tests and private networks. */
+  issuer: 'acme' | 'internal';
+  /** Contact of the ACME account. */
+  email?: string;
+  /** URL of the ACME directory; absent: Caddy's own choice. */
+  acmeDirectory?: string;
+};
+
+/** The edge's HAProxy, where it balances. */
+export type HaproxyConfig = {
+  /** `IP:PORT` on which it takes requests from Caddy. */
+  address: string;
+  /** Where its sockets are: `runtime.sock`, and `master.sock` for reloads. */
+  directory: string;
 };
 
 export type JobsConfig = {

@@ -71,8 +71,18 @@ const clusterSchema = z.strictObject({
   docker: z
     .strictObject({ socket: absolutePath.optional(), parallel: wholeNumber.min(1).max(64).optional() })
     .optional(),
-  caddy: z.strictObject({ admin: webUrl.optional() }).optional(),
+  caddy: z
+    .strictObject({
+      admin: webUrl.optional(),
+      httpPort: wholeNumber.min(1).max(65_535).optional(),
+      httpsPort: wholeNumber.min(1).max(65_535).optional(),
+      issuer: z.enum(['acme', 'internal']).optional(),
+      email: z.string().optional(),
+      acmeDirectory: webUrl.optional(),
+    })
+    .optional(),
   balancer: z.enum(['auto', 'haproxy', 'caddy']).optional(),
+  haproxy: z.strictObject({ address: z.string().optional(), directory: absolutePath.optional() }).optional(),
 });
 
 /** ployd-node's tree. Empty text counts as left out, as in the original. */

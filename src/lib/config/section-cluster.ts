@@ -7,6 +7,7 @@ import type { OverrideName } from './environment.ts';
 import { staleWindowMs } from './rules.ts';
 import type { ClusterInput } from './schema.ts';
 import { isWebUrl, type Section, type Surroundings, toMs } from './section.ts';
+import { readEdge } from './section-edge.ts';
 
 type ClusterSection = Section<ClusterInput>;
 
@@ -32,8 +33,7 @@ export function readCluster(section: ClusterSection, around: Surroundings): Clus
       socket: value.docker?.socket ?? '/var/run/docker.sock',
       parallel: value.docker?.parallel ?? 4,
     },
-    caddy: { admin: readCaddyAdmin(section, around) },
-    balancer: value.balancer ?? 'auto',
+    ...readEdge(section, around),
     agentVersion: overrides.LAUNCHPAD_AGENT_VERSION ?? '0.0.0',
     statsServices: overrides.LAUNCHPAD_STATS_SERVICES !== '0',
     debugStore: overrides.LAUNCHPAD_DEBUG_S3 === '1',
@@ -231,17 +231,4 @@ function readOverrideMs(
 
 function parseMs(raw: string): number | undefined {
   return /^-?\d{1,12}$/.test(raw.trim()) ? Number(raw) : undefined;
-}
-
-/** launch-pad's variable may leave the scheme out (`localhost:2019`). */
-function readCaddyAdmin(section: ClusterSection, { overrides }: Surroundings): string {
-  const raw = overrides.LAUNCHPAD_CADDY_ADMIN;
-  const admin =
-    raw === undefined
-      ? (section.value.caddy?.admin ?? 'http://127.0.0.1:2019')
-      : raw.includes('://')
-        ? raw
-        : `http://${raw}`;
-  if (!isWebUrl(admin)) section.reportOutside(`LAUNCHPAD_CADDY_ADMIN must be an address, not "${raw}"`);
-  return admin.replace(/\/+$/, '');
 }

@@ -70,8 +70,13 @@ function describeCluster(cluster: ClusterConfig): ShownConfig {
       edge: exactDuration(intervals.edgeMs),
     },
     docker: cluster.docker,
-    caddy: { admin: hideCredentials(cluster.caddy.admin) },
+    caddy: withoutUndefined({
+      ...cluster.caddy,
+      admin: hideCredentials(cluster.caddy.admin),
+      acmeDirectory: cluster.caddy.acmeDirectory && hideCredentials(cluster.caddy.acmeDirectory),
+    }),
     balancer: cluster.balancer,
+    haproxy: cluster.haproxy,
   });
 }
 

@@ -57,7 +57,7 @@ function renderCluster(answers: ConfigAnswers): string[] {
 
 function renderEdgeSettings(): string[] {
   return [
-    ...fallback('caddy: { admin: "http://127.0.0.1:2019" }'),
+    ...fallback('caddy: { issuer: acme }', 'internal: Caddy signs itself, for private networks'),
     ...fallback('balancer: auto', 'haproxy (behind Caddy) where it is installed, else caddy alone'),
   ];
 }

@@ -28,8 +28,8 @@ describe('problems', () => {
     ],
     [
       'that resembles nothing',
-      'cluster: { caddy: { certificate: x } }\n',
-      '1:21: unknown key "certificate" in cluster.caddy: known keys are admin',
+      'cluster: { docker: { certificate: x } }\n',
+      '1:22: unknown key "certificate" in cluster.docker: known keys are socket, parallel',
     ],
   ])('names an unknown key %s', async (_title, yaml, problem) => {
     const home = await createConfigHome(yaml);

@@ -1,0 +1,30 @@
+// What spreads a domain's requests over its backends. There are two: Caddy by itself (caddy-balancer.ts), and HAProxy
+// behind Caddy (haproxy-balancer.ts). Caddy always has TLS and the domains.
+import type { Route } from './route.ts';
+
+/** Caddy's whole document. */
+export type CaddyDocument = Readonly<Record<string, unknown>>;
+
+/** A change of the balancer, done or to be done. */
+export type BalancerChange = {
+  action: 'write' | 'reload' | 'add' | 'ready' | 'drain' | 'delete';
+  /** Domain, or `DOMAIN HOST:PORT`. */
+  subject: string;
+  reason: string;
+};
+
+/** What the balancer serves now, compared with the routes. */
+export type BalancerState = {
+  /** In the order in which they are done; none where it serves the routes. */
+  changes: readonly BalancerChange[];
+};
+
+export type Balancer = {
+  readonly name: 'caddy' | 'haproxy';
+  /** The document that Caddy is to have for these routes. */
+  buildCaddyDocument(routes: readonly Route[]): CaddyDocument;
+  /** Reads the running balancer. Throws UnavailableError where it cannot be asked. */
+  compare(routes: readonly Route[]): Promise<BalancerState>;
+  /** Brings the running balancer, and the file that it starts from, to the routes. Answers what it did. */
+  apply(routes: readonly Route[]): Promise<readonly BalancerChange[]>;
+};

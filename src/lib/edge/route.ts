@@ -1,0 +1,23 @@
+// The words of the edge: what is served under which name, and from where.
+
+/** A port of a container, as the edge reaches it. */
+export type Backend = {
+  /** IPv4 or IPv6 address, without brackets. */
+  host: string;
+  port: number;
+};
+
+/** A domain with everything that serves it. `*.example.com` covers one label. */
+export type Route = {
+  /** In lower case. */
+  domain: string;
+  /** Sorted by address and port; no two are equal. */
+  backends: readonly Backend[];
+  /** Path of the active probes; absent: none, or a mere connection. */
+  healthPath?: string;
+};
+
+/** `HOST:PORT` as dialled: an IPv6 address in brackets. */
+export function dialOf({ host, port }: Backend): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
