@@ -252,16 +252,16 @@ describe('the edge’s part', () => {
   });
 
   it.each([
-    ['caddy: { httpPort: 443 }', '1:32: cluster.caddy.httpPort must differ from cluster.caddy.httpsPort'],
-    ['caddy: { email: me }', '1:32: cluster.caddy.email must be an e-mail address, not "me"'],
-    ['caddy: { issuer: internal, email: a@b.c }', '1:50: cluster.caddy.email is only for the issuer "acme"'],
+    ['caddy: { httpPort: 443 }', '1:42: cluster.caddy.httpPort must differ from cluster.caddy.httpsPort'],
+    ['caddy: { email: me }', '1:39: cluster.caddy.email must be an e-mail address, not "me"'],
+    ['caddy: { issuer: internal, email: a@b.c }', '1:57: cluster.caddy.email is only for the issuer "acme"'],
     [
       'haproxy: { address: "0.0.0.0:7300" }',
-      '1:34: cluster.haproxy.address must be IP:PORT on the loopback, not "0.0.0.0:7300": only Caddy may reach it',
+      '1:43: cluster.haproxy.address must be IP:PORT on the loopback, not "0.0.0.0:7300": only Caddy may reach it',
     ],
     [
       'haproxy: { address: "127.0.0.1:0" }',
-      '1:34: cluster.haproxy.address must be IP:PORT on the loopback, not "127.0.0.1:0": only Caddy may reach it',
+      '1:43: cluster.haproxy.address must be IP:PORT on the loopback, not "127.0.0.1:0": only Caddy may reach it',
     ],
   ])('refuses %s', async (settings, problem) => {
     const home = await createConfigHome(`cluster: { nodeId: a, ${settings} }\n`);
