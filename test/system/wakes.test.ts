@@ -39,13 +39,14 @@ describeHost('a node whose ticks come from wakes', () => {
     await node.deploy([aWebDeploy({ rollout: { drainTimeout: '0s', stopGrace: `${5 + round}s` } })]);
   }
 
-  /** What was deployed last, a tick has looked at, and no wake is left. */
+  /** A tick, which may have been under way, has taken in what was deployed last, and no wake is left. */
   async function expectHandled(): Promise<void> {
-    const seconds = await host.output(['stat', '-c', '%.3Y', `${storeDir}/nodes/web-1/desired.json`]);
-    await host.waitFor('a tick that began after the last deploy', async () => {
-      const { startedAt, endedAt, outcome } = await node.runOf('reconcile');
-      const isLater = Date.parse(startedAt) >= Number(seconds) * 1000;
-      return isLater && endedAt !== null && outcome !== 'failed' && !(await host.exists(wake));
+    const { updatedAt } = await node.desired();
+    await host.waitFor('a tick that knows of the last deploy', async () => {
+      const { endedAt, outcome } = await node.runOf('reconcile');
+      const { desired } = JSON.parse(await host.read(`${storeDir}/nodes/web-1/reeve.json`));
+      const isKnown = desired?.updatedAt === updatedAt;
+      return isKnown && endedAt !== null && outcome !== 'failed' && !(await host.exists(wake));
     });
     await expectUnitsAlive();
   }
