@@ -41,6 +41,15 @@ function nameProblems({ project, service, image }: DesiredService): Problem[] {
   return problems;
 }
 
+/** A host name, or `*.` before one, in either case. */
+export function isDomain(text: string): boolean {
+  return text.length <= 253 && domainPattern.test(text);
+}
+
+export function isHealthPath(text: string): boolean {
+  return pathPattern.test(text);
+}
+
 /** Far beyond any real service on one node; what is more overflows timers, dates and the engine's numbers. */
 const mostReplicas = 1000;
 const mostCpu = 1024 * 1024;
@@ -90,13 +99,13 @@ function scheduleProblems({ timeZone, backup }: DesiredService): Problem[] {
 
 function webProblems({ ingress, healthCheck }: DesiredService): Problem[] {
   const problems: Problem[] = [];
-  if (ingress !== null && (ingress.domain.length > 253 || !domainPattern.test(ingress.domain))) {
+  if (ingress !== null && !isDomain(ingress.domain)) {
     problems.push({ path: ['ingress', 'domain'], message: `${quote(ingress.domain)} is no domain name` });
   }
   if (ingress !== null && !nodeIdPattern.test(ingress.edge)) {
     problems.push({ path: ['ingress', 'edge'], message: `${quote(ingress.edge)} is no node id` });
   }
-  if (healthCheck !== null && !pathPattern.test(healthCheck.path)) {
+  if (healthCheck !== null && !isHealthPath(healthCheck.path)) {
     problems.push({
       path: ['healthCheck', 'path'],
       message: `${quote(healthCheck.path)} is no path of a URL`,

@@ -1,5 +1,5 @@
 // What is known of the concern that keeps the node: its record and its lock, looked at as one.
-import type { NodeConfig } from '../config/rules.ts';
+import type { ClusterConfig, Role } from '../config/config.ts';
 import type { BaseContext } from '../context.ts';
 import { isLockHeld } from '../lock/list-locks.ts';
 import { readRun } from '../state/run-record.ts';
@@ -7,11 +7,11 @@ import type { LivenessFacts } from './plan.ts';
 
 export async function gatherLiveness(
   { paths, clock, log }: Pick<BaseContext, 'paths' | 'clock' | 'log'>,
-  node: Pick<NodeConfig, 'roles' | 'intervals'>,
+  intervals: ClusterConfig['intervals'],
+  role: Role,
 ): Promise<LivenessFacts> {
-  const isApp = node.roles.includes('app');
-  const concern = isApp ? 'reconcile' : 'edge';
-  const tickMs = isApp ? node.intervals.tickMs : node.intervals.edgeMs;
+  const concern = role === 'app' ? 'reconcile' : 'edge';
+  const tickMs = role === 'app' ? intervals.tickMs : intervals.edgeMs;
   const now = clock.now();
   const record = await readRun({ paths, now, log }, concern);
   const lockHeld = record?.endedAt === null && (await isLockHeld(paths.locksDir, concern));

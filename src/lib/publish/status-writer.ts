@@ -1,5 +1,6 @@
-// The one writer of status.json and reeve.json. What it published last is kept in published.json, so that nothing is
-// written twice for no reason and `heartbeat` can repeat it. Holds the `status` lock over read, PUT and write.
+// The one writer of status.json and reeve.json. What it published last is kept in published.json (an edge's in
+// published-edge.json: one box may be both), so that nothing is written twice for no reason and `heartbeat` can repeat it.
+// Holds the `status` lock over read, PUT and write.
 import { join } from 'node:path';
 import {
   decideWrite,
@@ -10,7 +11,7 @@ import {
 import { reeveKey, statusKey } from '../cluster/keys.ts';
 import { type ReeveDocument, reeveFingerprint } from '../cluster/reeve-document.ts';
 import { type NodeStatus, renderDocument } from '../cluster/wire.ts';
-import type { ClusterConfig } from '../config/config.ts';
+import type { ClusterConfig, Role } from '../config/config.ts';
 import type { Paths } from '../config/paths.ts';
 import type { Context } from '../context.ts';
 import { UnavailableError } from '../errors.ts';
@@ -32,7 +33,7 @@ export type Publication = {
   force: boolean;
 };
 
-export type Publisher = { ctx: Context; cluster: ClusterConfig; store: Store; nodeId: string };
+export type Publisher = { ctx: Context; cluster: ClusterConfig; store: Store; nodeId: string; role: Role };
 
 /** A PUT takes the lock for no longer than this, in milliseconds; the heartbeat waits that long for it. */
 const lockWaitMs = 12_000;
@@ -57,7 +58,7 @@ const publishedDocument = defineDocument<Published>({
 
 /** Publishes what has changed, is forced, or is due for liveness. Throws UnavailableError when the store refuses. */
 export async function publishStatus(publisher: Publisher, publication: Publication): Promise<void> {
-  const known = await readPublished(publisher.ctx);
+  const known = await readPublished(publisher.ctx, publisher.role);
   if (!isDue(publisher, publication, known)) {
     logDecision(publisher, 'skip');
     return;
@@ -91,12 +92,12 @@ export async function repeatStatus(
 
 /** What `work` makes of the last publication is the next one; undefined keeps it. */
 async function underLock(
-  { ctx }: Publisher,
+  { ctx, role }: Publisher,
   work: (previous: Published | undefined) => Promise<Published | undefined>,
 ): Promise<void> {
   const locked = async (): Promise<void> => {
-    const next = await work(await readPublished(ctx, { repair: true }));
-    if (next !== undefined) await writeDocument(publishedPath(ctx.paths), publishedDocument, next);
+    const next = await work(await readPublished(ctx, role, { repair: true }));
+    if (next !== undefined) await writeDocument(publishedPath(ctx.paths, role), publishedDocument, next);
   };
   // Not ended by the signal: a run that is told to stop still says where it stands.
   await withLock({ ...ctx, signal: neverAborts }, 'status', locked, { waitMs: lockWaitMs });
@@ -105,10 +106,11 @@ async function underLock(
 /** `repair` sets a damaged file aside: only under the lock. */
 export async function readPublished(
   ctx: Context,
+  role: Role,
   { repair = false }: { repair?: boolean } = {},
 ): Promise<Published | undefined> {
   const options = { now: ctx.clock.now(), log: ctx.log, repair };
-  const read = await readDocument(publishedPath(ctx.paths), publishedDocument, options);
+  const read = await readDocument(publishedPath(ctx.paths, role), publishedDocument, options);
   return read.kind === 'ok' || read.kind === 'recovered' ? read.value : undefined;
 }
 
@@ -192,6 +194,6 @@ function parseCpuTimes(raw: unknown): { cpu?: CpuTimes } {
   return typeof busy === 'number' && typeof total === 'number' ? { cpu: { busy, total } } : {};
 }
 
-function publishedPath(paths: Paths): string {
-  return join(paths.stateDir, 'published.json');
+function publishedPath(paths: Paths, role: Role): string {
+  return join(paths.stateDir, role === 'app' ? 'published.json' : 'published-edge.json');
 }

@@ -227,7 +227,7 @@ async function publishReport(
     reeveVersion: version,
   };
   const report = reportLook(look.facts, look.plan, look.troubles, reporter);
-  await publishStatus({ ctx, cluster, store, nodeId }, { ...report, force });
+  await publishStatus({ ctx, cluster, store, nodeId, role: 'app' }, { ...report, force });
 }
 
 function edgeTrouble(message: string): Trouble {

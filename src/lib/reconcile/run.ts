@@ -89,7 +89,8 @@ function stepAt(now: Date, name: string): RunStep {
 async function tellFailure(ctx: Context, cluster: NodeConfig, error: unknown): Promise<void> {
   try {
     const store = await openStore(cluster.store);
-    await publishFailure({ ctx, cluster, store, nodeId: cluster.nodeId }, describeError(error));
+    const { nodeId } = cluster;
+    await publishFailure({ ctx, cluster, store, nodeId, role: 'app' }, describeError(error));
   } catch (second) {
     ctx.log.warning(`cannot publish the failure: ${describeError(second)}`);
   }

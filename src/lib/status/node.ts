@@ -29,7 +29,7 @@ type NodeView = {
 /** `failed` (exit 1) if a service is in error or a concern's last run failed. */
 export async function showNode(ctx: Context): Promise<Outcome> {
   const now = ctx.clock.now();
-  const published = await readPublished(ctx);
+  const published = await readPublished(ctx, 'app');
   const locks = await listLocks(ctx.paths.locksDir);
   const view: NodeView = {
     now,

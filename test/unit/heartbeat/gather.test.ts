@@ -11,10 +11,7 @@ import { makeTempDir } from '../../support/temp.ts';
 const longAgo = '2026-06-04T03:00:00.000Z';
 const beganAt = '2026-06-04T03:00:50.000Z';
 const now = new Date('2026-06-04T03:08:00.000Z');
-const node = {
-  roles: ['app' as const],
-  intervals: { tickMs: 60_000, livenessMs: 30_000, statsMs: 60_000, edgeMs: 60_000 },
-};
+const intervals = { tickMs: 60_000, livenessMs: 30_000, statsMs: 60_000, edgeMs: 60_000 };
 
 function writeRecord(stateDir: string, endedAt: string | null): void {
   const record = { concern: 'reconcile', runId: 'run-2', pid: 1, startedAt: beganAt, endedAt };
@@ -35,6 +32,6 @@ it('takes a run that ends while its lock is looked for as one that has ended, no
     },
   } as Paths;
   const clock = { ...systemClock, now: () => now };
-  const facts = await gatherLiveness({ paths, clock, log: silentLog }, node);
+  const facts = await gatherLiveness({ paths, clock, log: silentLog }, intervals, 'app');
   expect(planLiveness(facts)).toEqual({ alive: true });
 });

@@ -1,0 +1,160 @@
+// Reads one shard. What cannot be served is refused by name, part by part; the rest is taken. Pure.
+import { isIP } from 'node:net';
+import { shardFingerprint } from '../cluster/fingerprint.ts';
+import { isDomain, isHealthPath } from '../cluster/rules.ts';
+import type { ShardBackend } from '../cluster/wire.ts';
+import { isRecord } from '../state/shape.ts';
+import { type Backend, dialOf } from './route.ts';
+
+/** Something of a shard that is not served, and why. */
+export type Rejection = { node: string; subject: string; reason: string };
+
+export type CheckedBackend = Backend & { domain: string; healthPath?: string };
+
+/** A shard as it can be worked with. */
+export type CheckedShard = {
+  node: string;
+  /** Of the shard as its node wrote it. */
+  fingerprint: string;
+  /** Where the node is reached; absent where its shard does not tell. */
+  host?: string;
+  backends: readonly CheckedBackend[];
+  rejected: readonly Rejection[];
+};
+
+/** Beyond any node's containers: host ports come from a range of ten thousand. */
+const maxBackends = 20_000;
+const maxQuoted = 80;
+
+/** `node` is whose shard it is by its key. Throws TypeError, with the reason as message, where nothing of it can be told. */
+export function parseShard(text: string, node: string): CheckedShard {
+  const raw = parseJson(text);
+  const { nodeId, privateIp, backends } = raw;
+  if (!Array.isArray(backends)) throw new TypeError('it has no list of backends');
+  if (backends.length > maxBackends) throw new TypeError(`it has ${backends.length} backends`);
+  if (nodeId !== node) throw new TypeError(`it says that it is node ${quote(nodeId)}: two writers share it`);
+  const shard = { nodeId: node, privateIp: String(privateIp), backends: backends as ShardBackend[] };
+  if (typeof privateIp !== 'string' || isIP(privateIp) === 0 || isUnspecified(privateIp)) {
+    const reason = `${quote(privateIp)} is no address to reach the node at`;
+    return {
+      node,
+      fingerprint: fingerprintOf(shard),
+      backends: [],
+      rejected: [{ node, subject: 'privateIp', reason }],
+    };
+  }
+  return {
+    node,
+    fingerprint: fingerprintOf(shard),
+    host: privateIp,
+    ...checkBackends(node, privateIp, backends),
+  };
+}
+
+function parseJson(text: string): Record<string, unknown> {
+  let raw: unknown;
+  try {
+    raw = JSON.parse(text);
+  } catch {
+    throw new TypeError('it is not whole JSON');
+  }
+  if (!isRecord(raw)) throw new TypeError('it is no object');
+  return raw;
+}
+
+/** Entries that are no objects have no place in a fingerprint; a node that writes such is never acknowledged. */
+function fingerprintOf(shard: { nodeId: string; privateIp: string; backends: ShardBackend[] }): string {
+  return shard.backends.every(isRecord) ? shardFingerprint(shard) : '';
+}
+
+function checkBackends(
+  node: string,
+  host: string,
+  raw: readonly unknown[],
+): Pick<CheckedShard, 'backends' | 'rejected'> {
+  const backends: CheckedBackend[] = [];
+  const rejected: Rejection[] = [];
+  const claims = new Map<string, string | undefined>();
+  for (const entry of raw) {
+    const { domain: written, hostPort, healthPath } = isRecord(entry) ? entry : {};
+    const reject = (reason: string): void => {
+      rejected.push({ node, subject: describeEntry(written, hostPort), reason });
+    };
+    const domain = typeof written === 'string' ? written.toLowerCase() : '';
+    const reason = whyNot(domain, hostPort) ?? whyClaimedTwice(claims, domain, healthPath);
+    if (reason !== undefined) reject(reason);
+    else backends.push({ domain, host, port: hostPort as number, ...checkHealthPath(healthPath, reject) });
+  }
+  return { backends, rejected };
+}
+
+function checkHealthPath(raw: unknown, reject: (reason: string) => void): { healthPath?: string } {
+  if (typeof raw === 'string' && isHealthPath(raw)) return { healthPath: raw };
+  if (raw !== undefined) reject(`${quote(raw)} is no path of a URL: it is served without probes`);
+  return {};
+}
+
+function whyNot(domain: string, hostPort: unknown): string | undefined {
+  if (!isDomain(domain) || isReserved(domain)) return 'it is no domain name';
+  const isPort = Number.isInteger(hostPort) && (hostPort as number) >= 1 && (hostPort as number) <= 65_535;
+  return isPort ? undefined : `port ${quote(hostPort)} is none from 1 to 65535`;
+}
+
+/** The names that a balancer's own parts and wildcards go by. No certificate could ever be had for them. */
+function isReserved(domain: string): boolean {
+  return domain.split('.')[0] === '_' || domain === '_none';
+}
+
+/** One service has one health check on all its replicas: a second one for the domain is another service's. */
+function whyClaimedTwice(
+  healthPaths: Map<string, string | undefined>,
+  domain: string,
+  healthPath: unknown,
+): string | undefined {
+  const own = typeof healthPath === 'string' ? healthPath : undefined;
+  if (!healthPaths.has(domain)) {
+    healthPaths.set(domain, own);
+    return undefined;
+  }
+  return healthPaths.get(domain) === own ? undefined : 'another service of the node claims the domain, too';
+}
+
+function isUnspecified(address: string): boolean {
+  return address === '0.0.0.0' || /^[0:]+$/.test(address);
+}
+
+function describeEntry(domain: unknown, hostPort: unknown): string {
+  return typeof domain === 'string'
+    ? `${cut(domain)}:${cut(String(hostPort))}`
+    : 'a backend without a domain';
+}
+
+function quote(value: unknown): string {
+  return cut(JSON.stringify(value) ?? 'nothing');
+}
+
+function cut(text: string): string {
+  return text.length > maxQuoted ? `${text.slice(0, maxQuoted)}...` : text;
+}
+
+/** Two nodes behind one address are one node in two guises, or a mistake: the first one by id is served. */
+export function findDoubles(shards: readonly CheckedShard[]): {
+  shards: readonly CheckedShard[];
+  rejected: readonly Rejection[];
+} {
+  const owners = new Map<string, string>();
+  const rejected: Rejection[] = [];
+  const kept = shards.map((shard) => {
+    const backends = shard.backends.filter((backend) => {
+      const dial = dialOf(backend);
+      const owner = owners.get(dial) ?? shard.node;
+      owners.set(dial, owner);
+      if (owner === shard.node) return true;
+      const reason = `node ${owner} has it as its own backend: two writers claim one address`;
+      rejected.push({ node: shard.node, subject: `${backend.domain} ${dial}`, reason });
+      return false;
+    });
+    return backends.length === shard.backends.length ? shard : { ...shard, backends };
+  });
+  return { shards: kept, rejected };
+}
