@@ -21,3 +21,8 @@ export type Route = {
 export function dialOf({ host, port }: Backend): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
+
+/** What HAProxy calls the backend of a domain: the domain itself, or `_.example.com` for `*.example.com`. */
+export function backendName(domain: string): string {
+  return domain.startsWith('*.') ? `_.${domain.slice(2)}` : domain;
+}
