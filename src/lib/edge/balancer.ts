@@ -13,6 +13,9 @@ export type BalancerChange = {
   reason: string;
 };
 
+/** A change of the balancer or of Caddy. */
+export type EdgeChange = BalancerChange | { action: 'push'; subject: string; reason: string };
+
 /** What the balancer serves now, compared with the routes. */
 export type BalancerState = {
   /** In the order in which they are done; none where it serves the routes. */

@@ -1,0 +1,48 @@
+// Gives Caddy the document of the routes, at most once in two seconds, and tells why.
+import type { EdgeChange } from './balancer.ts';
+import type { EdgeDocument } from './documents.ts';
+import type { EdgeFacts } from './facts.ts';
+import type { EdgePlan } from './plan.ts';
+import { isSameDocument, pushCaddy } from './push.ts';
+import type { EdgeSession } from './session.ts';
+
+export type Pushed = {
+  /** Absent where Caddy had the document already. */
+  change?: EdgeChange;
+  /** Of the text that stands for the document; absent where Caddy could not be asked afterwards. */
+  textHash?: string;
+};
+
+const pauseMs = 2_000;
+
+/** Throws StepError where Caddy refuses it, UnavailableError where it does not answer. */
+export async function applyPush(session: EdgeSession, facts: EdgeFacts, plan: EdgePlan): Promise<Pushed> {
+  const { live, memory } = facts;
+  if (plan.push === 'no' && live.kind === 'read') return { textHash: live.textHash };
+  const document = session.balancer.buildCaddyDocument(plan.routes);
+  const read = live.kind === 'read' ? { text: live.text, ...(live.etag && { etag: live.etag }) } : undefined;
+  if (read === undefined || !isSameDocument(read.text, document)) await pausePush(session, memory);
+  const { edge, ctx } = session;
+  const request = { admin: edge.caddy.admin, document, live: read, signal: ctx.signal, log: ctx.log };
+  const { sent, textHash } = await pushCaddy(request);
+  return { ...(sent && { change: describePush(session, facts) }), ...(textHash && { textHash }) };
+}
+
+export function describePush({ edge }: EdgeSession, facts: EdgeFacts): EdgeChange {
+  const change = { action: 'push' as const, subject: `caddy at ${new URL(edge.caddy.admin).host}` };
+  if (facts.live.kind === 'unreadable') return { ...change, reason: 'its configuration cannot be read' };
+  if (isLost(facts)) return { ...change, reason: 'it no longer has what it was given' };
+  const what = facts.balancer === 'haproxy' ? 'domains' : 'routes';
+  return { ...change, reason: `the ${what} have changed` };
+}
+
+/** As after a restart with its boot configuration, or another writer. */
+export function isLost({ live, memory }: EdgeFacts): boolean {
+  return live.kind === 'read' && memory.known !== null && memory.known.textHash !== live.textHash;
+}
+
+/** A last push that lies ahead of a clock that was set back counts as long ago. */
+async function pausePush({ ctx }: EdgeSession, { lastReloadAt }: EdgeDocument): Promise<void> {
+  const ageMs = ctx.clock.now().getTime() - Date.parse(lastReloadAt ?? '');
+  if (ageMs >= 0 && ageMs < pauseMs) await ctx.clock.sleep(pauseMs - ageMs, ctx.signal);
+}

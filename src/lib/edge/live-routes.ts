@@ -1,0 +1,44 @@
+// The routes in force, read off Caddy's own document: what it serves now is asked of it, not remembered. Pure.
+import { isRecord } from '../state/shape.ts';
+import { buildRoute } from './merge.ts';
+import type { Backend, Route } from './route.ts';
+
+/** Routes of our server in Caddy's document. What somebody else has put there is left out. */
+export function readLiveRoutes(text: string): Route[] {
+  const routes = lookUp(parse(text), ['apps', 'http', 'servers', 'launchpad', 'routes']);
+  return Array.isArray(routes) ? routes.flatMap(readRoute) : [];
+}
+
+function readRoute(raw: unknown): Route[] {
+  const hosts = lookUp(first(lookUp(raw, ['match'])), ['host']);
+  const handler = first(lookUp(raw, ['handle']));
+  const upstreams = lookUp(handler, ['upstreams']);
+  if (!Array.isArray(hosts) || !Array.isArray(upstreams)) return [];
+  const backends = upstreams.flatMap((upstream) => parseDial(lookUp(upstream, ['dial'])));
+  const uri = lookUp(handler, ['health_checks', 'active', 'uri']);
+  const healthPath = typeof uri === 'string' ? uri : undefined;
+  return hosts.flatMap((host) => (typeof host === 'string' ? [buildRoute(host, backends, healthPath)] : []));
+}
+
+function parseDial(dial: unknown): Backend[] {
+  if (typeof dial !== 'string') return [];
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(dial) ?? [];
+  const host = bracketed ?? plain;
+  return host === undefined ? [] : [{ host, port: Number(port) }];
+}
+
+function lookUp(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((at, name) => (isRecord(at) ? at[name] : undefined), value);
+}
+
+function first(value: unknown): unknown {
+  return Array.isArray(value) ? value[0] : undefined;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,59 @@
+// Opens what one tick of an edge needs.
+import type { NodeConfig } from '../config/rules.ts';
+import type { Context } from '../context.ts';
+import { readDocument } from '../state/document.ts';
+import { openStore } from '../store/open.ts';
+import type { Balancer } from './balancer.ts';
+import { buildCaddyDocument, type DocumentSettings } from './caddy-document.ts';
+import { findCaddyBinary, knowsCloseDelay, readCaddyVersion } from './caddy-version.ts';
+import { type EdgeDocument, edgeDocument, edgePath, emptyEdge } from './documents.ts';
+import { createHaproxyBalancer, isHaproxyInstalled } from './haproxy-balancer.ts';
+import type { EdgeSession } from './session.ts';
+
+export async function openEdgeSession(
+  ctx: Context,
+  edge: NodeConfig & { edgeId: string },
+  { readOnly }: { readOnly: boolean },
+): Promise<EdgeSession> {
+  const options = { now: ctx.clock.now(), log: ctx.log, repair: !readOnly };
+  const read = await readDocument(edgePath(ctx.paths), edgeDocument, options);
+  const memory = read.kind === 'ok' || read.kind === 'recovered' ? read.value : emptyEdge;
+  const caddy = await findCaddy(ctx, memory.caddy);
+  const settings = { caddy: edge.caddy, closeDelay: caddy?.closeDelay === true };
+  const balancer = await openBalancer(ctx, edge, settings);
+  // Without the signal: a tick that is told to stop still publishes where it stands.
+  return { ctx, edge, store: await openStore(edge.store), memory, balancer, caddy };
+}
+
+/** Its version is asked for once a binary. */
+async function findCaddy(ctx: Context, known: EdgeDocument['caddy']): Promise<EdgeDocument['caddy']> {
+  const binary = await findCaddyBinary();
+  if (binary === undefined) return null;
+  if (known?.stamp === binary.stamp) return known;
+  const version = await readCaddyVersion(binary.path, { signal: ctx.signal });
+  return { stamp: binary.stamp, closeDelay: knowsCloseDelay(version) };
+}
+
+async function openBalancer(
+  ctx: Context,
+  edge: NodeConfig,
+  settings: Omit<DocumentSettings, 'via'>,
+): Promise<Balancer> {
+  const { balancer, haproxy } = edge;
+  const isHaproxy = balancer === 'haproxy' || (balancer === 'auto' && (await isHaproxyInstalled()));
+  if (!isHaproxy) return createCaddyBalancer(settings);
+  return {
+    ...createHaproxyBalancer(ctx, haproxy),
+    buildCaddyDocument: (routes) => buildCaddyDocument(routes, { ...settings, via: haproxy.address }),
+  };
+}
+
+/** Caddy by itself: what it balances over stands in its document, and there is nothing beside it. */
+function createCaddyBalancer(settings: Omit<DocumentSettings, 'via'>): Balancer {
+  return {
+    name: 'caddy',
+    buildCaddyDocument: (routes) => buildCaddyDocument(routes, settings),
+    compare: async () => ({ changes: [] }),
+    apply: async () => [],
+  };
+}

@@ -1,0 +1,105 @@
+// `reeve edge`: one tick under the edge's lock, told as an outcome.
+import { requireRole } from '../config/rules.ts';
+import type { Context } from '../context.ts';
+import { describeError, UnavailableError } from '../errors.ts';
+import { ExitCode } from '../exit-codes.ts';
+import { withLock } from '../lock/with-locks.ts';
+import type { Outcome } from '../outcome.ts';
+import { publishFailure } from '../publish/failure.ts';
+import { recordRun } from '../state/record-run.ts';
+import type { EdgeChange } from './balancer.ts';
+import { foldChanges } from './history.ts';
+import { openEdgeSession } from './open-session.ts';
+import type { EdgeSession } from './session.ts';
+import { compareOnly, type EdgeTick, runTick } from './tick.ts';
+
+/** What the longest part of a tick may take: a document of Caddy's with thousands of certificates. In milliseconds. */
+const deadlineMs = 120_000;
+
+export async function runEdge(
+  ctx: Context,
+  { waitMs, dryRun }: { waitMs: number; dryRun: boolean },
+): Promise<Outcome> {
+  const edge = requireRole(ctx.config, 'edge', 'edge');
+  if (dryRun)
+    return renderComparison(await compareOnly(await openEdgeSession(ctx, edge, { readOnly: true })));
+  const now = ctx.clock.now();
+  const step = {
+    name: 'tick',
+    startedAt: now.toISOString(),
+    deadlineAt: new Date(now.getTime() + deadlineMs).toISOString(),
+  };
+  const work = async (): Promise<Outcome> => {
+    const session = await openEdgeSession(ctx, edge, { readOnly: false });
+    try {
+      return renderTick(await runTick(session));
+    } catch (error) {
+      await tellFailure(session, error);
+      throw error;
+    }
+  };
+  return await withLock(ctx, 'edge', () => recordRun(ctx, 'edge', work, { step }), { waitMs });
+}
+
+/** A tick that could not be done tells so in the edge's status, if the store can be written. */
+async function tellFailure(
+  { ctx, edge, store, balancer, memory }: EdgeSession,
+  error: unknown,
+): Promise<void> {
+  const report = { balancer: balancer.name, applied: memory.applied, rejected: [], repairs: memory.repairs };
+  try {
+    const publisher = { ctx, cluster: edge, store, nodeId: edge.edgeId, role: 'edge' as const };
+    await publishFailure(publisher, describeError(error), { edge: report });
+  } catch (second) {
+    ctx.log.warning(`cannot publish the failure: ${describeError(second)}`);
+  }
+}
+
+function renderTick(tick: EdgeTick): Outcome {
+  const { changes, troubles } = tick;
+  if (troubles.length === 0)
+    return { outcome: changes.length > 0 ? 'done' : 'nothing-to-do', ...describe(tick) };
+  return {
+    outcome: changes.length > 0 ? 'partial' : 'failed',
+    exitCode: exitCodeOf(tick),
+    ...describe(tick),
+  };
+}
+
+function renderComparison(tick: EdgeTick): Outcome {
+  const { text, data } = describe(tick);
+  const told = { text: [...foldChanges(tick.changes).map(describeChange), ...text], data };
+  if (tick.troubles.length > 0) return { outcome: 'failed', exitCode: exitCodeOf(tick), ...told };
+  return { outcome: tick.changes.length > 0 ? 'pending' : 'nothing-to-do', ...told };
+}
+
+function exitCodeOf({ troubles }: EdgeTick): ExitCode {
+  const isUnavailable = troubles.some(({ error }) => error instanceof UnavailableError);
+  return isUnavailable ? ExitCode.unavailable : ExitCode.failed;
+}
+
+function describe({ changes, troubles, routes }: EdgeTick): Required<Pick<Outcome, 'text' | 'data'>> {
+  const served = routes.filter(({ backends }) => backends.length > 0);
+  const backends = served.reduce((sum, route) => sum + route.backends.length, 0);
+  const summary = `${count(served.length, 'domain')}, ${count(backends, 'backend')}`;
+  return {
+    text: [
+      ...troubles.map(({ subject, message }) => `${subject}: ${message}`),
+      changes.length === 0 ? `nothing to do: ${summary}` : summary,
+    ],
+    data: {
+      actions: changes,
+      troubles: troubles.map(({ subject, message }) => ({ subject, message })),
+      domains: served.length,
+      backends,
+    },
+  };
+}
+
+function describeChange({ action, subject, reason }: EdgeChange): string {
+  return `${action} ${subject}: ${reason}`;
+}
+
+function count(howMany: number, what: string): string {
+  return howMany === 1 ? `1 ${what}` : `${howMany} ${what}s`;
+}
