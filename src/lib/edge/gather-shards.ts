@@ -11,12 +11,17 @@ export type GatheredShards = {
   listing: string;
   /** In byte order of their nodes. */
   shards: readonly StoredShard[];
+  /** The store has no shard at all any more, and these are the last ones. */
+  gone: boolean;
 };
 
 /** At most this many requests are in flight. */
 const parallel = 16;
 
-/** Throws UnavailableError where the store cannot be listed or a shard not be fetched: half the routes are no routes. */
+/**
+ * Throws UnavailableError where the store cannot be listed or a shard not be fetched: half the routes are no routes. A node
+ * that has nothing to route writes an empty shard, so that no shard at all is what a store looks like that is not mounted.
+ */
 export async function gatherShards(
   store: Store,
   prefix: string,
@@ -27,14 +32,16 @@ export async function gatherShards(
     return node === undefined ? [] : [{ ...entry, node }];
   });
   const listing = hashListing(entries);
-  if (listing === memory.listing) return { listing, shards: sortShards(Object.values(memory.shards)) };
+  const known = sortShards(Object.values(memory.shards));
+  const gone = entries.length === 0 && known.length > 0;
+  if (gone || listing === memory.listing) return { listing, shards: known, gone };
   const shards: StoredShard[] = [];
   for (let start = 0; start < entries.length; start += parallel) {
     const batch = entries.slice(start, start + parallel);
     const read = await Promise.all(batch.map((entry) => readShard(store, entry, memory.shards[entry.node])));
     shards.push(...read.filter((shard) => shard !== undefined));
   }
-  return { listing, shards: sortShards(shards) };
+  return { listing, shards: sortShards(shards), gone };
 }
 
 /** The node whose shard lies under this name; undefined for anything else, which is nobody's shard. */

@@ -20,7 +20,7 @@ export type GatheredEdge = { facts: EdgeFacts; listing: string };
 export async function gatherEdge(session: EdgeSession): Promise<GatheredEdge> {
   const { edge, store, memory, ctx } = session;
   const prefix = upstreamPrefix(edge.clusterId, edge.edgeId);
-  const [{ listing, shards }, live] = await Promise.all([
+  const [{ listing, shards, gone }, live] = await Promise.all([
     gatherShards(store, prefix, memory),
     readLive(session),
   ]);
@@ -32,7 +32,11 @@ export async function gatherEdge(session: EdgeSession): Promise<GatheredEdge> {
     settings: describeSettings(session),
     shards,
     wanted,
-    rejected: [...shards.flatMap(({ rejected }) => rejected), ...singles.rejected],
+    rejected: [
+      ...(gone ? [{ node: 'store', subject: prefix, reason: 'no shard is left: the last routes stay' }] : []),
+      ...shards.flatMap(({ rejected }) => rejected),
+      ...singles.rejected,
+    ],
     live,
     draining: new Set<string>(),
     memory,
