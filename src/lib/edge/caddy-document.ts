@@ -98,7 +98,10 @@ function balanceHere({ backends, healthPath }: Route): Record<string, unknown> {
   };
 }
 
-/** No health checks: that HAProxy is down for a moment must not take a domain away, nor must a 503 that it passes on. */
+/**
+ * No health checks: that HAProxy is down for a moment must not take a domain away, nor must a 503 that it passes on. The
+ * retries are for what has no body: Caddy 2.6 cannot send one twice. It needs them only where HAProxy's socket is gone.
+ */
 function passOn({ domain }: Route, address: string): Record<string, unknown> {
   return {
     upstreams: [{ dial: address }],
