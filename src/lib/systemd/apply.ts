@@ -1,4 +1,4 @@
-// Makes the machine's units those of a configuration: drop-ins, targets of its roles, and where systemd runs a reload.
+// Makes the machine's units those of a configuration: drop-ins, what is switched on, and where systemd runs a reload.
 // Every file is replaced whole, so that two at once end in the same state.
 import { mkdir, rename, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { fileError } from '../state/file-error.ts';
 import { dropInPath, wantsPath } from './gather.ts';
 import { isSystemdRunning, runSystemctl } from './invocation.ts';
 import type { UnitChange } from './plan.ts';
-import { rootTarget, unitDirectory } from './units.ts';
+import { balancerUnits, rootTarget, unitDirectory } from './units.ts';
 
 export type ApplyOptions = { root: string; signal: AbortSignal };
 
@@ -35,9 +35,16 @@ async function followChanges(changes: readonly UnitChange[], options: ApplyOptio
   for (const change of changes) {
     if (change.kind === 'enable') await runSystemctl(['start', change.unit], options);
     else if (change.kind === 'disable') await runSystemctl(['stop', change.unit], options);
-    // A running timer keeps the moment that it has computed.
-    else if (change.unit.endsWith('.timer')) await runSystemctl(['try-restart', change.unit], options);
+    else if (keepsItsSettings(change.unit)) await runSystemctl(['try-restart', change.unit], options);
   }
+}
+
+/**
+ * What runs keeps what it began with: a timer its moment, a path what it watches, a socket its address. A oneshot reads its
+ * own anew each time, and a service of others is not restarted: that would close what it serves.
+ */
+function keepsItsSettings(unit: string): boolean {
+  return /\.(timer|path|socket)$/.test(unit) || balancerUnits.includes(unit);
 }
 
 async function applyChange(change: UnitChange, root: string): Promise<void> {

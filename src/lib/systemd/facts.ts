@@ -1,8 +1,8 @@
 // What the planner is told of the machine's units.
 
 export type UnitFacts = {
-  /** Text of our drop-ins, by unit. */
+  /** Text of our drop-ins, by unit; units of others are among them. */
   dropIns: ReadonlyMap<string, string>;
-  /** Targets of roles that start with reeve.target. */
+  /** Those of the switches that are on. */
   enabled: ReadonlySet<string>;
 };

@@ -1,27 +1,27 @@
-// What of ours is below /etc/systemd/system: drop-ins and the links that switch targets on.
+// What of ours is below /etc/systemd/system: drop-ins and the links that switch units on.
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemErrorCode } from '../errors.ts';
 import { fileError } from '../state/file-error.ts';
 import type { UnitFacts } from './facts.ts';
 import { dropInName } from './render.ts';
-import { machineDirectory, roleTargets, rootTarget } from './units.ts';
+import { foreignUnits, machineDirectory, rootTarget, switches } from './units.ts';
 
 /** `root`: the directory that stands for `/`. */
 export async function gatherUnits(root: string): Promise<UnitFacts> {
   const directory = join(root, machineDirectory);
   const dropIns = new Map<string, string>();
   for (const name of (await ignoreMissing(directory, readdir(directory))) ?? []) {
-    const unit = /^(reeve.*)\.d$/.exec(name)?.[1];
-    if (unit === undefined) continue;
+    const unit = /^(.+)\.d$/.exec(name)?.[1];
+    if (unit === undefined || !(unit.startsWith('reeve') || foreignUnits.includes(unit))) continue;
     const path = join(directory, name, dropInName);
     const text = await ignoreMissing(path, readFile(path, 'utf8'));
     if (text !== undefined) dropIns.set(unit, text);
   }
   const enabled = new Set<string>();
-  for (const target of Object.values(roleTargets)) {
-    const link = wantsPath(root, target);
-    if ((await ignoreMissing(link, lstat(link))) !== undefined) enabled.add(target);
+  for (const { unit } of switches) {
+    const link = wantsPath(root, unit);
+    if ((await ignoreMissing(link, lstat(link))) !== undefined) enabled.add(unit);
   }
   return { dropIns, enabled };
 }
@@ -30,9 +30,10 @@ export function dropInPath(root: string, unit: string): string {
   return join(root, machineDirectory, `${unit}.d`, dropInName);
 }
 
-/** The link that `systemctl enable` makes for `WantedBy=reeve.target`. */
-export function wantsPath(root: string, target: string): string {
-  return join(root, machineDirectory, `${rootTarget}.wants`, target);
+/** The link that `systemctl enable` makes for the unit's `WantedBy=`. */
+export function wantsPath(root: string, unit: string): string {
+  const wantedBy = switches.find((other) => other.unit === unit)?.wantedBy ?? rootTarget;
+  return join(root, machineDirectory, `${wantedBy}.wants`, unit);
 }
 
 async function ignoreMissing<T>(path: string, operation: Promise<T>): Promise<T | undefined> {

@@ -1,8 +1,10 @@
 // How the installed units stand: switched on, active, when next, how last. Read-only.
+import { existsSync } from 'node:fs';
 import type { BaseContext } from '../context.ts';
 import type { Outcome } from '../outcome.ts';
 import { renderTable } from '../report/table.ts';
 import { formatDuration } from '../time.ts';
+import { dropInPath } from './gather.ts';
 import { listAsJson, requireSystemd, runSystemctl } from './invocation.ts';
 import {
   type LoadedUnit,
@@ -14,6 +16,7 @@ import {
   type UnitFile,
 } from './parse.ts';
 import { parseProperties } from './show.ts';
+import { foreignUnits } from './units.ts';
 
 export type UnitState = {
   unit: string;
@@ -51,12 +54,16 @@ export async function listUnits(base: BaseContext): Promise<Outcome> {
   };
 }
 
-/** Installed unit files and loaded instances, sorted by name: targets first, then what they start. */
+/**
+ * Installed unit files and loaded instances, sorted by name: targets first, then what they start. Units of others that
+ * have a drop-in of ours are among them.
+ */
 export async function readUnitStates(signal: AbortSignal): Promise<UnitState[]> {
+  const named = ['reeve*', ...foreignUnits.filter((unit) => existsSync(dropInPath('/', unit)))];
   const [files, loaded, runs] = await Promise.all([
     // Status 1 is "nothing matches" in newer versions.
-    listAsJson(['list-unit-files', 'reeve*'], { signal, okStatuses: [0, 1] }).then(parseUnitFiles),
-    listAsJson(['list-units', '--all', 'reeve*'], { signal }).then(parseUnits),
+    listAsJson(['list-unit-files', ...named], { signal, okStatuses: [0, 1] }).then(parseUnitFiles),
+    listAsJson(['list-units', '--all', ...named], { signal }).then(parseUnits),
     listAsJson(['list-timers', '--all', 'reeve*'], { signal }).then(parseTimerRuns),
   ]);
   // Instances that OnFailure= names are loaded and have nothing to tell until they run.

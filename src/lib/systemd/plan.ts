@@ -1,8 +1,7 @@
 // From what a configuration asks for and what is there, the changes to make. Pure.
-import type { Role } from '../config/config.ts';
 import type { UnitFacts } from './facts.ts';
 import type { DropIn } from './render.ts';
-import { roleTargets } from './units.ts';
+import { switches } from './units.ts';
 
 export type UnitChange =
   | { kind: 'write'; unit: string; text: string; was: string | undefined }
@@ -10,7 +9,8 @@ export type UnitChange =
   | { kind: 'enable'; unit: string }
   | { kind: 'disable'; unit: string };
 
-export type UnitsWanted = { dropIns: readonly DropIn[]; roles: readonly Role[] };
+/** `enabled`: those of the switches that are to be on. */
+export type UnitsWanted = { dropIns: readonly DropIn[]; enabled: readonly string[] };
 
 export function planUnits(wanted: UnitsWanted, facts: UnitFacts): UnitChange[] {
   const units = new Set(wanted.dropIns.map(({ unit }) => unit));
@@ -21,12 +21,12 @@ export function planUnits(wanted: UnitsWanted, facts: UnitFacts): UnitChange[] {
   const removed = [...facts.dropIns]
     .filter(([unit]) => !units.has(unit))
     .map(([unit, was]): UnitChange => ({ kind: 'remove', unit, was }));
-  return [...written, ...removed, ...planTargets(wanted.roles, facts.enabled)];
+  return [...written, ...removed, ...planSwitches(wanted.enabled, facts.enabled)];
 }
 
-function planTargets(roles: readonly Role[], enabled: ReadonlySet<string>): UnitChange[] {
-  return (Object.entries(roleTargets) as [Role, string][]).flatMap(([role, unit]): UnitChange[] => {
-    const isWanted = roles.includes(role);
+function planSwitches(wanted: readonly string[], enabled: ReadonlySet<string>): UnitChange[] {
+  return switches.flatMap(({ unit }): UnitChange[] => {
+    const isWanted = wanted.includes(unit);
     if (isWanted === enabled.has(unit)) return [];
     return [{ kind: isWanted ? 'enable' : 'disable', unit }];
   });

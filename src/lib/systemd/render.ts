@@ -1,9 +1,20 @@
 // A configuration's drop-ins: only what it changes about the shipped units. Pure.
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ClusterConfig, Config } from '../config/config.ts';
-import { ConfigError } from '../errors.ts';
-import { hiddenPaths, type Place, type ServiceUnit, services, type TimerUnit, timers } from './units.ts';
+import type { ClusterConfig, Config, Role } from '../config/config.ts';
+import { isBelowAny, type Opening, plainPath, renderOpening, zoneOf, zones } from './openings.ts';
+import { printable, quote } from './quote.ts';
+import { type Rendered, renderEdge } from './render-edge.ts';
+import {
+  balancerUnits,
+  hiddenPaths,
+  type Place,
+  roleTargets,
+  type ServiceUnit,
+  services,
+  type TimerUnit,
+  timers,
+} from './units.ts';
 
 /** The part of a configuration that units depend on. */
 export type ConfiguredCluster = Pick<Config, 'cluster'>;
@@ -21,14 +32,25 @@ const firstIntervals = 5;
 /** In the order of the units; none for a unit that the configuration leaves as it is. */
 export function renderDropIns(config: ConfiguredCluster, configFile: string = defaultConfigFile): DropIn[] {
   const { cluster } = config;
-  const forTimers = cluster === undefined ? [] : timers.map((timer) => renderTimer(timer, cluster));
-  const forServices = services.map((service) => renderService(service, cluster, configFile));
-  return [...forTimers, ...forServices]
+  const isUsed = ({ role }: { role?: Role }): boolean =>
+    role === undefined || cluster === undefined || cluster.roles.includes(role);
+  const forTimers =
+    cluster === undefined ? [] : timers.filter(isUsed).map((timer) => renderTimer(timer, cluster));
+  const forServices = services.filter(isUsed).map((service) => renderService(service, cluster, configFile));
+  const forEdge = cluster?.roles.includes('edge') === true ? renderEdge(cluster) : [];
+  return [...forTimers, ...forServices, ...forEdge]
     .filter(({ lines }) => lines.length > 0)
     .map(({ unit, lines }) => ({ unit, text: `${[...heading(configFile), ...lines].join('\n')}\n` }));
 }
 
-type Rendered = { unit: string; lines: string[] };
+/** Those of the switches that are on in this configuration. */
+export function findEnabled({ cluster }: ConfiguredCluster): string[] {
+  if (cluster === undefined) return [];
+  const targets = cluster.roles.map((role) => roleTargets[role]);
+  // Without HAProxy on the machine they do not start: that `auto` needs no rendering when it comes or goes.
+  const balances = cluster.roles.includes('edge') && cluster.balancer !== 'caddy';
+  return balances ? [...targets, ...balancerUnits] : targets;
+}
 
 function heading(configFile: string): string[] {
   return [
@@ -78,19 +100,6 @@ function renderEnvironment(configFile: string): string[] {
   return configFile === defaultConfigFile ? [] : [`Environment=${quote(`REEVE_CONFIG=${configFile}`)}`];
 }
 
-/** A path that the service has to reach, and why. */
-type Opening = { why: string; path: string; write: boolean; zone: Zone | undefined };
-
-/** What the sandbox covers: homes by ProtectHome=, temporary files by PrivateTmp=. */
-type Zone = 'home' | 'tmp';
-const zones: readonly (readonly [prefix: string, zone: Zone])[] = [
-  ['/home', 'home'],
-  ['/root', 'home'],
-  ['/run/user', 'home'],
-  ['/tmp', 'tmp'],
-  ['/var/tmp', 'tmp'],
-];
-
 /** What every service may write already (StateDirectory=, CacheDirectory=, ReadWritePaths=). */
 const ownDirectories = ['/var/lib/reeve', '/var/cache/reeve', '/run/reeve'];
 
@@ -108,6 +117,9 @@ function findOpenings(
   if (service.engine && cluster !== undefined) {
     wanted.push({ why: 'cluster.docker.socket', path: reachSocket(cluster.docker.socket), write: false });
   }
+  if (service.role === 'edge' && cluster !== undefined) {
+    wanted.push({ why: 'cluster.haproxy.directory', path: cluster.haproxy.directory, write: false });
+  }
   return wanted
     .map((opening) => ({ ...opening, path: plainPath(opening.path) }))
     .map((opening) => ({ ...opening, zone: zoneOf(opening.path) }))
@@ -118,13 +130,6 @@ function findOpenings(
 function reachSocket(socket: string): string {
   const directory = dirname(plainPath(socket));
   return zones.some(([prefix]) => prefix === directory) ? socket : directory;
-}
-
-function renderOpening({ why, path, write, zone }: Opening): string[] {
-  // "-": where the directory is missing the unit still starts, and reeve says in words what it misses. Each run is a new
-  // process with a new view of the file system, so nothing stays hidden once it is there.
-  if (zone === undefined) return [`# ${why}`, `ReadWritePaths=${quote(`-${path}`)}`];
-  return [`# ${why}`, `${write ? 'BindPaths' : 'BindReadOnlyPaths'}=${quote(`-${path}`, ':')}`];
 }
 
 function renderHidden(
@@ -144,34 +149,4 @@ function renderHidden(
     `InaccessiblePaths=${rest.map((path) => `-${path}`).join(' ')}`,
     ...moved,
   ];
-}
-
-function zoneOf(path: string): Zone | undefined {
-  return zones.find(([prefix]) => isBelowAny(path, [prefix]))?.[1];
-}
-
-function isBelowAny(path: string, directories: readonly string[]): boolean {
-  return directories.some((directory) => path === directory || path.startsWith(`${directory}/`));
-}
-
-/** Without the link that every Debian has, and without a slash at the end. */
-function plainPath(path: string): string {
-  const trimmed = path.replace(/(?<=.)\/+$/, '');
-  return trimmed.startsWith('/var/run/') ? trimmed.slice('/var'.length) : trimmed;
-}
-
-/** One word of a unit file's list, with systemd's specifiers taken literally. */
-function quote(text: string, separators = ''): string {
-  let word = printable(text).replaceAll('%', '%%');
-  if (/["'\\\s]/.test(word)) word = `"${word.replaceAll(/["\\]/g, '\\$&')}"`;
-  return separators === '' ? word : word.replaceAll(':', '\\:');
-}
-
-function printable(text: string): string {
-  if (/\p{Cc}/u.test(text)) {
-    throw new ConfigError(
-      `cannot write units: ${JSON.stringify(text)} has control characters, which no unit file can hold`,
-    );
-  }
-  return text;
 }

@@ -9,7 +9,7 @@ import { applyUnits } from './apply.ts';
 import { dropInPath, gatherUnits } from './gather.ts';
 import { isSystemdRunning } from './invocation.ts';
 import { describeChange, planUnits, type UnitChange } from './plan.ts';
-import { type ConfiguredCluster, type DropIn, renderDropIns } from './render.ts';
+import { type ConfiguredCluster, type DropIn, findEnabled, renderDropIns } from './render.ts';
 import { rootTarget, unitDirectory } from './units.ts';
 
 /** `root`: the directory that stands for `/`, for images that are being built. */
@@ -73,7 +73,7 @@ export async function startUnits(
 }
 
 async function planFor(config: ConfiguredCluster, configFile: string, root: string): Promise<UnitChange[]> {
-  const wanted = { dropIns: render(config, configFile, root), roles: config.cluster?.roles ?? [] };
+  const wanted = { dropIns: render(config, configFile, root), enabled: findEnabled(config) };
   return planUnits(wanted, await gatherUnits(root));
 }
 

@@ -14,17 +14,37 @@ export const roleTargets: Readonly<Record<Role, string>> = {
   edge: 'reeve-edge.target',
 };
 
+/** HAProxy on an edge: the socket first, which the service has its descriptor from. */
+export const balancerUnits: readonly string[] = ['reeve-balancer.socket', 'reeve-balancer.service'];
+
+/** What a configuration switches on and off, and the target that starts it then; in the order in which it starts. */
+export const switches: readonly { unit: string; wantedBy: string }[] = [
+  ...Object.values(roleTargets).map((unit) => ({ unit, wantedBy: rootTarget })),
+  ...balancerUnits.map((unit) => ({ unit, wantedBy: roleTargets.edge })),
+];
+
+/** Units of others that get a drop-in of ours. */
+export const foreignUnits: readonly string[] = ['caddy.service'];
+
+/** Programs of others that units of ours are nothing without; where they are missing, so is what the units are for. */
+export const neededPrograms: Readonly<Record<string, string>> = {
+  'reeve-balancer.service': '/usr/sbin/haproxy',
+};
+
 export type TimerUnit = {
   unit: string;
   interval: keyof ClusterConfig['intervals'];
   /** What the shipped unit has. */
   defaultMs: number;
   firstMs: number;
+  /** The role that it belongs to; absent: either. */
+  role?: Role;
 };
 
 export const timers: readonly TimerUnit[] = [
-  { unit: 'reeve-reconcile.timer', interval: 'tickMs', defaultMs: 60_000, firstMs: 2_000 },
+  { unit: 'reeve-reconcile.timer', interval: 'tickMs', defaultMs: 60_000, firstMs: 2_000, role: 'app' },
   { unit: 'reeve-heartbeat.timer', interval: 'livenessMs', defaultMs: 30_000, firstMs: 25_000 },
+  { unit: 'reeve-edge.timer', interval: 'edgeMs', defaultMs: 60_000, firstMs: 2_000, role: 'edge' },
 ];
 
 /** Directories of the configuration that a service reaches for. */
@@ -35,12 +55,20 @@ export type ServiceUnit = {
   places: Readonly<Partial<Record<Place, 'read' | 'write'>>>;
   /** Talks to the container engine; the others do not even see its socket. */
   engine: boolean;
+  role?: Role;
 };
 
+/** Those that run code of ours. */
 export const services: readonly ServiceUnit[] = [
-  { unit: 'reeve-reconcile.service', places: { store: 'write', secrets: 'read' }, engine: true },
+  {
+    unit: 'reeve-reconcile.service',
+    places: { store: 'write', secrets: 'read' },
+    engine: true,
+    role: 'app',
+  },
   { unit: 'reeve-heartbeat.service', places: { store: 'write' }, engine: false },
-  { unit: 'reeve-prune.service', places: { store: 'read' }, engine: true },
+  { unit: 'reeve-edge.service', places: { store: 'write' }, engine: false, role: 'edge' },
+  { unit: 'reeve-prune.service', places: { store: 'read' }, engine: true, role: 'app' },
   { unit: 'reeve-failed@.service', places: {}, engine: false },
 ];
 

@@ -109,7 +109,7 @@ describe('scripts/install', () => {
     expect(readlinkSync(join(root, 'opt/reeve/current'))).toBe(`releases/${version}`);
     expect(readlinkSync(join(root, 'usr/local/bin/reeve'))).toBe('/opt/reeve/current/bin/reeve');
     const shipped = readdirSync(join(checkout, 'systemd'));
-    const units = shipped.filter((name) => name !== 'reeve.conf');
+    const units = shipped.filter((name) => !['reeve.conf', 'reeve-balancer.cfg'].includes(name));
     expect(readdirSync(join(root, 'usr/lib/systemd/system')).sort()).toEqual(units.sort());
     expect(readdirSync(join(root, 'usr/lib/tmpfiles.d'))).toEqual(['reeve.conf']);
     expect(readlinkSync(join(root, 'etc/systemd/system/multi-user.target.wants/reeve.target'))).toBe(
@@ -200,8 +200,18 @@ describe('scripts/install', () => {
     );
     writeConfig(root, 'cluster: { nodeId: web-1, role: edge, store: "file:///var/lib/reeve/store" }\n');
     await install(tree, root);
-    expect(readdirSync(machine).sort()).toEqual(['multi-user.target.wants', 'reeve.target.wants']);
+    expect(readdirSync(machine).sort()).toEqual([
+      'caddy.service.d',
+      'multi-user.target.wants',
+      'reeve-edge.path.d',
+      'reeve-edge.target.wants',
+      'reeve.target.wants',
+    ]);
     expect(readdirSync(join(machine, 'reeve.target.wants'))).toEqual(['reeve-edge.target']);
+    expect(readdirSync(join(machine, 'reeve-edge.target.wants')).sort()).toEqual([
+      'reeve-balancer.service',
+      'reeve-balancer.socket',
+    ]);
   });
 
   it('is done and tells, with exit 1, when the configuration is wrong', async () => {
@@ -262,40 +272,4 @@ describe('scripts/install', () => {
       expect((await run(join(tree, 'scripts/install'), ...args)).status).toBe(64);
     },
   );
-});
-
-describe('scripts/uninstall', () => {
-  it('removes all but the configuration, the state and settings of the operator', async () => {
-    const root = makeTempDir();
-    writeConfig(root);
-    await install(tree, root);
-    writeFileSync(join(root, 'var/lib/reeve/published.json'), '{}');
-    writeFileSync(join(root, 'etc/systemd/system/reeve-reconcile.timer.d/mine.conf'), '[Timer]\n');
-    const end = await run(join(root, 'opt/reeve/current/scripts/uninstall'), '--root', root);
-    expect(end).toMatchObject({ status: 0, stderr: '' });
-    expect(end.stdout).toContain('the containers it has started go on running');
-    expect(listTree(root).map((line) => line.split(' ')[0])).toEqual([
-      '/etc/reeve/reeve.yaml',
-      '/etc/systemd/system/reeve-reconcile.timer.d/mine.conf',
-      '/var/lib/reeve/published.json',
-    ]);
-    expect(existsSync(join(root, 'opt/reeve'))).toBe(false);
-    expect(existsSync(join(root, 'var/cache/reeve'))).toBe(false);
-    // And what stayed is what an install goes on with.
-    expect(await install(tree, root)).toContain('switched on reeve-app.target');
-  });
-
-  it('removes configuration and state only when it is told so twice', async () => {
-    const root = makeTempDir();
-    writeConfig(root);
-    await install(tree, root);
-    mkdirSync(join(root, 'var/backups/reeve'), { recursive: true });
-    writeFileSync(join(root, 'var/backups/reeve/shop-db'), 'x');
-    const asked = await run(join(tree, 'scripts/uninstall'), '--root', root, '--purge');
-    expect(asked.status).toBe(64);
-    expect(existsSync(join(root, 'opt/reeve/current'))).toBe(true);
-    const end = await run(join(tree, 'scripts/uninstall'), '--root', root, '--purge', '--yes');
-    expect(end.status).toBe(0);
-    expect(listTree(root).map((line) => line.split(' ')[0])).toEqual(['/var/backups/reeve/shop-db']);
-  });
 });

@@ -6,6 +6,7 @@ import { makeTempDir } from '../../support/temp.ts';
 
 const shipped = resolve(import.meta.dirname, '../../../systemd');
 const directory = 'usr/lib/systemd/system';
+const shippedUnits = readdirSync(shipped).filter((name) => !/\.(conf|cfg)$/.test(name));
 
 /** Enough of a machine for systemd-analyze to look at: the units, and the programs that they start. */
 function createMachine(): string {
@@ -36,7 +37,36 @@ function verify(root: string): Promise<ProgramEnd> {
 describe('units verify', () => {
   it('finds nothing to say about the units as they are shipped, and their exposure at most 2.0', async () => {
     const end = await verify(createMachine());
-    expect(end).toMatchObject({ status: 0, stderr: '', stdout: '11 units are right\n' });
+    expect(end).toMatchObject({
+      status: 0,
+      stderr: '',
+      stdout: `${shippedUnits.length - 1} units are right\n`,
+    });
+  });
+
+  it('looks at the balancer where HAProxy is installed, and at our drop-in of Caddy where Caddy is', async () => {
+    const root = createMachine();
+    for (const program of ['usr/sbin/haproxy', 'usr/bin/caddy', 'usr/bin/env', 'bin/kill']) {
+      mkdirSync(join(root, program, '..'), { recursive: true });
+      writeFileSync(join(root, program), '#!/bin/sh\n', { mode: 0o755 });
+    }
+    writeFileSync(join(root, directory, 'caddy.service'), '[Service]\nTheirs=1\nExecStart=/usr/bin/caddy\n');
+    const dropIn = join(root, 'etc/systemd/system/caddy.service.d/50-reeve.conf');
+    mkdirSync(join(dropIn, '..'));
+    writeFileSync(dropIn, '[Service]\nRestart=always\n');
+    const fine = await verify(root);
+    expect(fine).toMatchObject({
+      status: 0,
+      stderr: '',
+      stdout: `${shippedUnits.length + 1} units are right\n`,
+    });
+    edit(root, 'reeve-balancer.service', 'RestrictNamespaces=yes', 'RestrictNamespace=yes');
+    writeFileSync(dropIn, '[Service]\nRestarts=always\n');
+    const end = await verify(root);
+    expect(end.status).toBe(1);
+    expect(end.stdout).toContain("Unknown key 'RestrictNamespace' in section [Service], ignoring.");
+    expect(end.stdout).toContain("50-reeve.conf:2: Unknown key 'Restarts' in section [Service], ignoring.");
+    expect(end.stdout).not.toContain('Theirs');
   });
 
   it('takes a misspelt setting, which systemd only warns of, for a problem', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/lib/config/config.ts';
-import { type DropIn, renderDropIns } from '../../../src/lib/systemd/render.ts';
+import { type DropIn, findEnabled, renderDropIns } from '../../../src/lib/systemd/render.ts';
 import { createConfigHome } from '../../support/config-home.ts';
 
 const usual = {
@@ -134,5 +134,80 @@ describe('drop-ins', () => {
       'InaccessiblePaths=-/run/docker.sock -/run/podman -/run/containerd -/run/crio -/run/dbus/system_bus_socket -/run/systemd/private -/etc/shadow -/etc/gshadow -/etc/ssh -/var/lib/docker -/var/lib/containers -/var/lib/containerd -/etc/reeve/secrets -/etc/reeve/docker',
       'BindReadOnlyPaths=-/root/node',
     ]);
+  });
+});
+
+describe('an edge', () => {
+  const edge = { role: 'edge', nodeId: 'edge-1' };
+  const units = async (cluster: object): Promise<string[]> =>
+    (await render({ ...edge, ...cluster })).map(({ unit }) => unit);
+
+  it('has drop-ins for Caddy and for what wakes it', async () => {
+    await expect(asText(await render(edge))).toMatchFileSnapshot('../../fixtures/golden/drop-ins-edge.txt');
+  });
+
+  it('is not woken by a store that is no directory', async () => {
+    expect(await units({ store: 's3://bucket', region: 'eu-central-1', secrets: 'ssm' })).toEqual([
+      'caddy.service',
+    ]);
+  });
+
+  it('watches its own directory: that of its cluster, of its id, with any name', async () => {
+    const watched = async (cluster: object): Promise<string[]> =>
+      await settings({ ...edge, ...cluster }, 'reeve-edge.path');
+    expect(await watched({ role: ['app', 'edge'], nodeId: 'box' })).toEqual([
+      '[Path]',
+      'PathChanged=/var/lib/reeve/store/nodes/box-edge/upstream',
+    ]);
+    expect(await watched({ clusterId: 'blue', edgeId: 'front', store: 'file:///srv/a%20b%25i%22/' })).toEqual(
+      ['[Path]', 'PathChanged=/srv/a b%%i"/clusters/blue/nodes/front/upstream'],
+    );
+  });
+
+  it('asks as often as its interval says, which an app node’s timers do not follow', async () => {
+    const intervals = { edge: '2s' };
+    expect(await settings({ ...edge, intervals }, 'reeve-edge.timer')).toEqual([
+      '[Timer]',
+      'OnActiveSec=',
+      'OnActiveSec=2s',
+      'OnUnitInactiveSec=2s',
+      'AccuracySec=100ms',
+      'RandomizedDelaySec=0',
+      'FixedRandomDelay=no',
+    ]);
+    expect(await render({ intervals })).toEqual([]);
+  });
+
+  it('moves the balancer’s socket and directory, where HAProxy balances', async () => {
+    const haproxy = { address: '127.0.0.1:7400', directory: '/srv/balancer 1/' };
+    expect(await settings({ ...edge, haproxy }, 'reeve-balancer.socket')).toEqual([
+      '[Socket]',
+      'ListenStream=',
+      'ListenStream=127.0.0.1:7400',
+    ]);
+    expect(await settings({ ...edge, haproxy }, 'reeve-balancer.service')).toEqual([
+      '[Service]',
+      'ReadWritePaths="-/srv/balancer 1"',
+      'Environment="REEVE_BALANCER_DIRECTORY=/srv/balancer 1"',
+    ]);
+    expect(await units({ haproxy, balancer: 'caddy' })).toEqual(['reeve-edge.path', 'caddy.service']);
+  });
+
+  it('opens a balancer’s directory below /tmp to its look', async () => {
+    const haproxy = { directory: '/tmp/demo/balancer' };
+    expect(await settings({ ...edge, haproxy }, 'reeve-edge.service')).toEqual([
+      '[Service]',
+      'BindReadOnlyPaths=-/tmp/demo/balancer',
+    ]);
+  });
+
+  it('switches the balancer on unless Caddy balances, and leaves to HAProxy whether there is one', async () => {
+    const enabled = async (cluster: object): Promise<string[]> => findEnabled(await load(cluster));
+    const balancer = ['reeve-balancer.socket', 'reeve-balancer.service'];
+    expect(await enabled({})).toEqual(['reeve-app.target']);
+    expect(await enabled(edge)).toEqual(['reeve-edge.target', ...balancer]);
+    expect(await enabled({ ...edge, balancer: 'haproxy' })).toEqual(['reeve-edge.target', ...balancer]);
+    expect(await enabled({ ...edge, balancer: 'caddy' })).toEqual(['reeve-edge.target']);
+    expect(findEnabled({})).toEqual([]);
   });
 });

@@ -1,8 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { renderBalancerFile } from '../../../src/lib/edge/balancer-file.ts';
 import { activationMs } from '../../../src/lib/reconcile/loop.ts';
-import { hiddenPaths, roleTargets, rootTarget, services, timers } from '../../../src/lib/systemd/units.ts';
+import {
+  balancerUnits,
+  hiddenPaths,
+  neededPrograms,
+  roleTargets,
+  rootTarget,
+  services,
+  switches,
+  timers,
+} from '../../../src/lib/systemd/units.ts';
 
 const directory = resolve(import.meta.dirname, '../../../systemd');
 
@@ -24,7 +34,7 @@ function parseUnit(name: string): Unit {
 }
 
 const units = readdirSync(directory)
-  .filter((name) => !name.endsWith('.conf'))
+  .filter((name) => !/\.(conf|cfg)$/.test(name))
   .sort()
   .map(parseUnit);
 const ofKind = (kind: string): Unit[] => units.filter(({ name }) => name.endsWith(`.${kind}`));
@@ -47,16 +57,24 @@ function sandboxOf({ text }: Unit): string {
 }
 
 const byName = (unit: Unit): [string, Unit] => [unit.name, unit];
-const allServices = ofKind('service').map(byName);
+const balancer = (kind: string): Unit => parseUnit(`reeve-balancer.${kind}`);
+/** Those that run code of ours: all but HAProxy's. */
+const ownServices = ofKind('service').filter(({ name }) => !balancerUnits.includes(name));
+const allServices = ownServices.map(byName);
 const started = allServices.filter(([name]) => !name.includes('@'));
 const intervalTimers = ofKind('timer').filter(({ settings }) => !settings.has('Timer.OnCalendar'));
 
 describe('shipped units', () => {
   it('are those that the code knows', () => {
-    expect(ofKind('service').map(({ name }) => name)).toEqual(services.map(({ unit }) => unit).sort());
+    expect(ownServices.map(({ name }) => name)).toEqual(services.map(({ unit }) => unit).sort());
     expect(intervalTimers.map(({ name }) => name)).toEqual(timers.map(({ unit }) => unit).sort());
     const targets = [rootTarget, ...Object.values(roleTargets)];
     expect(ofKind('target').map(({ name }) => name)).toEqual(targets.sort());
+    expect(ofKind('socket').map(({ name }) => name)).toEqual(['reeve-balancer.socket']);
+  });
+
+  it.each(switches)('$unit is switched on by a link from $wantedBy', ({ unit, wantedBy }) => {
+    expect(one(parseUnit(unit), 'Install.WantedBy')).toBe(wantedBy);
   });
 
   it.each(units.map(byName))('%s tells what it is for, and where more stands', (_, unit) => {
@@ -100,12 +118,22 @@ describe('timers', () => {
       ({ settings }) => settings.get('Unit.Wants')?.join(' ').split(' ') ?? [],
     );
     const parts = [...ofKind('timer'), ...ofKind('path')];
-    expect(parts.map(({ name }) => name).sort()).toEqual(wanted.sort());
+    expect(parts.map(({ name }) => name).sort()).toEqual([...new Set(wanted)].sort());
     for (const unit of parts) {
       expect(one(unit, 'Unit.PartOf')).toMatch(/^reeve(-app|-edge)?\.target$/);
       expect(unit.text).not.toContain('[Install]');
     }
   });
+});
+
+describe('a node of either role', () => {
+  it.each(Object.values(roleTargets))(
+    'tells that it is alive: %s wants the heartbeat, which outlives the other',
+    (target) => {
+      expect(one(parseUnit(target), 'Unit.Wants')?.split(' ')).toContain('reeve-heartbeat.timer');
+      expect(one(parseUnit('reeve-heartbeat.timer'), 'Unit.PartOf')).toBe(rootTarget);
+    },
+  );
 });
 
 describe('path units', () => {
@@ -203,6 +231,45 @@ describe('services', () => {
   });
 });
 
+describe('the balancer', () => {
+  it('is held by a socket without a limit that could stop it for good, on the loopback', () => {
+    expect(one(balancer('socket'), 'Socket.ListenStream')).toBe('127.0.0.1:7300');
+    expect(one(balancer('socket'), 'Socket.Backlog')).toBe('4096');
+    expect(one(balancer('socket'), 'Socket.TriggerLimitIntervalSec')).toBe('0');
+    expect(one(balancer('service'), 'Unit.Requires')).toBe('reeve-balancer.socket');
+    expect(one(balancer('service'), 'Unit.StartLimitIntervalSec')).toBe('0');
+    expect(one(balancer('service'), 'Service.Restart')).toBe('always');
+  });
+
+  it('goes on serving when reeve is stopped: no unit of it is part of a target', () => {
+    for (const kind of ['socket', 'service']) expect(balancer(kind).settings.has('Unit.PartOf')).toBe(false);
+  });
+
+  it('starts before any edge has looked, from the file that has no routes', async () => {
+    const { text } = renderBalancerFile([]);
+    await expect(text).toMatchFileSnapshot('../../../systemd/reeve-balancer.cfg');
+  });
+
+  it('does not start where there is no HAProxy, which is no failure', () => {
+    for (const name of balancerUnits) {
+      expect(one(parseUnit(name), 'Unit.ConditionFileIsExecutable')).toBe(
+        neededPrograms['reeve-balancer.service'],
+      );
+    }
+  });
+
+  it('has no right of root, and not the secrets of this machine', () => {
+    const service = balancer('service');
+    expect(one(service, 'Service.User')).toBe('haproxy');
+    expect(one(service, 'Service.CapabilityBoundingSet')).toBe('');
+    expect(one(service, 'Service.NoNewPrivileges')).toBe('yes');
+    expect(one(service, 'Service.ProtectSystem')).toBe('strict');
+    const hidden = one(service, 'Service.InaccessiblePaths')?.split(' ') ?? [];
+    const most = hiddenPaths({ engine: false, places: {} }).filter((path) => !path.startsWith('/etc/reeve/'));
+    expect(hidden).toEqual([...most, '/etc/reeve', '/var/lib/reeve'].map((path) => `-${path}`));
+  });
+});
+
 describe('directories', () => {
   it('of locks and wakes are made by tmpfiles.d, for root alone (O47)', () => {
     const lines = readFileSync(join(directory, 'reeve.conf'), 'utf8')
@@ -214,6 +281,7 @@ describe('directories', () => {
       'd /run/reeve/locks 0750',
       'f /run/reeve/locks/reconcile.lock 0640',
       'f /run/reeve/locks/heartbeat.lock 0640',
+      'f /run/reeve/locks/edge.lock 0640',
       'f /run/reeve/locks/install.lock 0640',
       'f /run/reeve/locks/status.lock 0640',
       'd /run/reeve/wake 0750',
