@@ -1,0 +1,149 @@
+// HAProxy as the balancer: compares what runs with the routes, and changes what differs without a reload wherever it can.
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { HaproxyConfig } from '../config/config.ts';
+import type { Context } from '../context.ts';
+import { ReeveError, StepError, systemErrorCode, UnavailableError } from '../errors.ts';
+import { reloadWorkers } from '../haproxy/reload.ts';
+import { writeFileAtomic } from '../state/atomic-file.ts';
+import { fileError } from '../state/file-error.ts';
+import type { Balancer, BalancerChange } from './balancer.ts';
+import { type BalancerFile, describeStructure, renderBalancerFile } from './balancer-file.ts';
+import { fetchBalancerLive, fetchBusyServers } from './balancer-live.ts';
+import { balancerFile, balancerService, masterSocket, runtimeSocket } from './balancer-path.ts';
+import { applyServerSteps } from './balancer-servers.ts';
+import { requireUsable } from './haproxy-binary.ts';
+import {
+  type BalancerStep,
+  type FileStep,
+  findLeavingBackends,
+  planBalancer,
+  type ServerStep,
+} from './plan-balancer.ts';
+import type { Route } from './route.ts';
+
+type Scope = {
+  ctx: Pick<Context, 'paths' | 'signal' | 'log'>;
+  /** Where HAProxy's sockets are. */
+  directory: string;
+};
+
+/** Without what it needs of Caddy, which is for the caller to say. */
+export type HaproxyBalancer = Omit<Balancer, 'buildCaddyDocument'>;
+
+/**
+ * `apply` throws where something could not be done, after it has done everything else. Where HAProxy cannot be asked at
+ * all, that is the file that it will start from.
+ */
+export function createHaproxyBalancer(
+  ctx: Scope['ctx'],
+  { directory }: Pick<HaproxyConfig, 'directory'>,
+): HaproxyBalancer {
+  const scope = { ctx, directory };
+  return {
+    name: 'haproxy',
+    compare: async (routes) => {
+      const steps = await gatherSteps(scope, routes, await compareFile(scope, routes));
+      return { changes: steps.map(toChange) };
+    },
+    apply: async (routes) => {
+      const file = await compareFile(scope, routes);
+      const steps = await gatherSteps(scope, routes, file).catch(async (error: unknown) => {
+        const isAway = error instanceof UnavailableError && !ctx.signal.aborted;
+        if (isAway && !file.isCurrent) await writeBalancerFile(scope, file.text, { check: true });
+        throw error;
+      });
+      return (await applySteps(scope, steps, file)).map(toChange);
+    },
+  };
+}
+
+type ComparedFile = BalancerFile & { isCurrent: boolean };
+
+async function compareFile({ ctx }: Scope, routes: readonly Route[]): Promise<ComparedFile> {
+  const file = renderBalancerFile(routes);
+  const path = balancerFile(ctx.paths);
+  try {
+    return { ...file, isCurrent: (await readFile(path, 'utf8')) === file.text };
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return { ...file, isCurrent: false };
+    throw fileError('read', path, error);
+  }
+}
+
+async function gatherSteps(
+  { ctx, directory }: Scope,
+  routes: readonly Route[],
+  { structure, isCurrent }: ComparedFile,
+): Promise<BalancerStep[]> {
+  const live = await fetchBalancerLive(directory, ctx);
+  const leaving = findLeavingBackends({ routes, live });
+  const busy = leaving.length === 0 ? new Set<string>() : await fetchBusyServers(directory, leaving, ctx);
+  return planBalancer({ routes, structure, isFileCurrent: isCurrent, live, busy });
+}
+
+async function applySteps(
+  scope: Scope,
+  steps: readonly BalancerStep[],
+  file: BalancerFile,
+): Promise<BalancerStep[]> {
+  const { ctx, directory } = scope;
+  const fileSteps = steps.filter((step): step is FileStep => !('target' in step));
+  const done: BalancerStep[] = [];
+  const failures: Error[] = [];
+  try {
+    for (const step of fileSteps) {
+      await applyFileStep(scope, step, { file, check: fileSteps.some(({ action }) => action === 'reload') });
+      done.push(step);
+    }
+  } catch (error) {
+    // A full disk is no reason to send requests to servers that are gone.
+    if (!(error instanceof ReeveError)) throw error;
+    failures.push(error);
+  }
+  const serverSteps = steps.filter((step): step is ServerStep => 'target' in step);
+  const result = await applyServerSteps(runtimeSocket({ directory }), serverSteps, ctx);
+  done.push(...result.done);
+  failures.push(...result.failures);
+  const [first] = failures;
+  if (first === undefined) return done;
+  for (const { action, subject, reason } of done) ctx.log.info(`${action} ${subject}: ${reason}`);
+  if (failures.length === 1) throw first;
+  throw new StepError(`${first.message} (and ${failures.length - 1} more)`, { cause: first });
+}
+
+async function applyFileStep(
+  scope: Scope,
+  { action }: FileStep,
+  { file, check }: { file: BalancerFile; check: boolean },
+): Promise<void> {
+  const { ctx, directory } = scope;
+  switch (action) {
+    case 'write':
+      return await writeBalancerFile(scope, file.text, { check });
+    case 'reload':
+      return await reloadWorkers(masterSocket({ directory }), {
+        signal: ctx.signal,
+        service: balancerService,
+        runtimeSocket: runtimeSocket({ directory }),
+        description: describeStructure(file.structure),
+      });
+  }
+}
+
+/** Servers alone differ from file to file without any doubt about the rest; what has another structure is tried first. */
+async function writeBalancerFile({ ctx }: Scope, text: string, { check }: { check: boolean }): Promise<void> {
+  const path = balancerFile(ctx.paths);
+  try {
+    // HAProxy is another user, and looks for its file here.
+    await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+  } catch (error) {
+    throw fileError('write', path, error);
+  }
+  if (check) await requireUsable(path, text, ctx);
+  await writeFileAtomic(path, text, { mode: 0o644 });
+}
+
+function toChange({ action, subject, reason }: BalancerStep): BalancerChange {
+  return { action, subject, reason };
+}

@@ -1,0 +1,105 @@
+// What brings HAProxy to the routes. The file comes first, so that a start at any moment comes up with what is desired. Pure.
+import type { ServerState, ServerStates } from '../haproxy/parse.ts';
+import type { BalancerChange } from './balancer.ts';
+import { serverName } from './balancer-file.ts';
+import { type Backend, backendName, dialOf, type Route } from './route.ts';
+
+/** A server as HAProxy is told of it. */
+export type ServerTarget = { backend: string; server: string; dial: string };
+
+type Step<Action> = Omit<BalancerChange, 'action'> & { action: Action };
+export type FileStep = Step<'write' | 'reload'>;
+export type ServerStep = Step<'add' | 'ready' | 'drain' | 'delete'> & { target: ServerTarget };
+export type BalancerStep = FileStep | ServerStep;
+
+export type BalancerFacts = {
+  routes: readonly Route[];
+  /** Of the file for these routes. */
+  structure: string;
+  /** The file on disk is the one for these routes. */
+  isFileCurrent: boolean;
+  live: { structure: string | undefined; servers: ServerStates };
+  /** Servers with connections, as `BACKEND/SERVER`; of those that leave it must be known. */
+  busy: ReadonlySet<string>;
+};
+
+export function planBalancer(facts: BalancerFacts): BalancerStep[] {
+  const { structure, live, isFileCurrent } = facts;
+  if (live.structure !== structure) {
+    const reason =
+      live.structure === undefined ? 'it runs with another file' : 'domains or probes have changed';
+    return [...planWrite(isFileCurrent, reason), { action: 'reload', subject: 'haproxy', reason }];
+  }
+  // New ones first, so that no domain is without a server in between.
+  const steps = facts.routes.map((route) => planRoute(route, facts));
+  const joins = steps.flatMap(({ joining }) => joining);
+  const leaves = steps.flatMap(({ leaving }) => leaving);
+  return [...planWrite(isFileCurrent, 'its servers have changed'), ...joins, ...leaves];
+}
+
+/** Backends with servers that are drained and no longer desired: to plan, it must be known which of them are still in use. */
+export function findLeavingBackends({ routes, live }: Pick<BalancerFacts, 'routes' | 'live'>): string[] {
+  return routes.flatMap((route) => {
+    const name = backendName(route.domain);
+    const left = leavingServers(route, live.servers.get(name) ?? new Map());
+    return left.some(([, state]) => state !== 'ready') ? [name] : [];
+  });
+}
+
+function planWrite(isFileCurrent: boolean, reason: string): FileStep[] {
+  return isFileCurrent ? [] : [{ action: 'write', subject: 'haproxy.cfg', reason }];
+}
+
+function planRoute(
+  route: Route,
+  { live, busy }: BalancerFacts,
+): { joining: ServerStep[]; leaving: ServerStep[] } {
+  const servers = live.servers.get(backendName(route.domain)) ?? new Map<string, ServerState>();
+  const joining = route.backends.flatMap((backend) => planJoin(route, backend, servers));
+  const leaving = leavingServers(route, servers).flatMap(([server, state]) =>
+    planLeave(buildStep(route, parseServerName(server)), state, busy),
+  );
+  return { joining, leaving };
+}
+
+type BareStep = Pick<ServerStep, 'subject' | 'target'>;
+
+function planJoin(route: Route, backend: Backend, servers: ReadonlyMap<string, ServerState>): ServerStep[] {
+  const state = servers.get(serverName(backend));
+  if (state === 'ready') return [];
+  const step = buildStep(route, backend);
+  if (state === undefined) return [{ ...step, action: 'add', reason: 'a node serves it' }];
+  return [
+    { ...step, action: 'ready', reason: state === 'drain' ? 'it is back' : 'it has not been switched on' },
+  ];
+}
+
+/** Drained at a first look, deleted at a later one that finds it without connections: nobody's tunnel is cut. */
+function planLeave(step: BareStep, state: ServerState, busy: ReadonlySet<string>): ServerStep[] {
+  if (state === 'ready') return [{ ...step, action: 'drain', reason: 'no node serves it any more' }];
+  const { backend, server } = step.target;
+  return busy.has(`${backend}/${server}`)
+    ? []
+    : [{ ...step, action: 'delete', reason: 'nothing uses it any more' }];
+}
+
+function leavingServers(
+  { backends }: Route,
+  servers: ReadonlyMap<string, ServerState>,
+): [server: string, state: ServerState][] {
+  const desired = new Set(backends.map(serverName));
+  return [...servers].filter(([server]) => !desired.has(server));
+}
+
+function buildStep({ domain }: Route, backend: Backend): BareStep {
+  const dial = dialOf(backend);
+  return {
+    subject: `${domain} ${dial}`,
+    target: { backend: backendName(domain), server: serverName(backend), dial },
+  };
+}
+
+function parseServerName(server: string): Backend {
+  const colon = server.lastIndexOf(':');
+  return { host: server.slice(0, colon), port: Number(server.slice(colon + 1)) };
+}

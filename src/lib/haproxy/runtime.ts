@@ -1,0 +1,100 @@
+// Talks to a running HAProxy: commands to a worker over its runtime socket, a reload over the master's. Knows nothing of
+// what is balanced.
+import { connect, type Socket } from 'node:net';
+import { InternalError, UnavailableError } from '../errors.ts';
+import { formatDuration } from '../time.ts';
+
+export type RuntimeOptions = {
+  signal: AbortSignal;
+  timeoutMs?: number;
+  /** The unit that should be listening, for messages. */
+  service: string;
+};
+
+const defaultTimeoutMs = 10_000;
+/** How HAProxy says in its interactive mode that an answer is over. */
+const prompt = '\n> ';
+
+/**
+ * One answer a command, without the line breaks at its end. All commands go out at once: HAProxy takes them line by line,
+ * each within its own buffer, however many there are. Throws UnavailableError where it cannot be asked, or stops half-way.
+ */
+export async function askRuntime(
+  socketPath: string,
+  commands: readonly string[],
+  options: RuntimeOptions,
+): Promise<string[]> {
+  const odd = commands.find((command) => /[\r\n;]|^\s*$/.test(command));
+  if (odd !== undefined) throw new InternalError(`${JSON.stringify(odd)} is not one command of HAProxy`);
+  const lines = ['prompt', ...commands, 'quit'];
+  const text = await exchange(socketPath, `${lines.join('\n')}\n`, options);
+  // Before the first answer stands that to `prompt`, which is empty; `quit` has none.
+  const [, ...answers] = text.split(prompt);
+  if (answers.length !== commands.length + 1) {
+    const cause = `${answers.length - 1} of ${commands.length} commands were answered`;
+    throw new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(socketPath)}: ${cause}`, {
+      code: 'cut',
+    });
+  }
+  return answers.slice(0, -1).map((answer) => answer.trimEnd());
+}
+
+/** One command to the master, which answers once nothing more can come from us. */
+export async function askMaster(
+  socketPath: string,
+  command: string,
+  options: RuntimeOptions,
+): Promise<string> {
+  return (await exchange(socketPath, `${command}\n`, options)).trimEnd();
+}
+
+function exchange(socketPath: string, request: string, options: RuntimeOptions): Promise<string> {
+  const { signal, timeoutMs = defaultTimeoutMs } = options;
+  return new Promise((resolve, reject) => {
+    const socket = connect({ path: socketPath, allowHalfOpen: true });
+    const fail = (error: Error): void => {
+      stop();
+      reject(error);
+    };
+    const interrupt = (): void => fail(unavailable(socketPath, 'interrupted', 'interrupted'));
+    const timer = setTimeout(() => {
+      fail(unavailable(socketPath, `no answer within ${formatDuration(timeoutMs)}`, 'deadline'));
+    }, timeoutMs);
+    const stop = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', interrupt);
+      socket.destroy();
+    };
+    signal.addEventListener('abort', interrupt);
+    if (signal.aborted) return interrupt();
+    socket.on('error', (error) => fail(explain(socketPath, error, options.service)));
+    collect(socket, (text) => {
+      stop();
+      resolve(text);
+    });
+    socket.end(request);
+  });
+}
+
+function collect(socket: Socket, done: (text: string) => void): void {
+  const chunks: string[] = [];
+  socket.setEncoding('utf8');
+  socket.on('data', (chunk: string) => chunks.push(chunk));
+  socket.on('end', () => done(chunks.join('')));
+}
+
+function explain(socketPath: string, error: NodeJS.ErrnoException, service: string): UnavailableError {
+  const cause = {
+    ENOENT: `it is not there: is ${service} running?`,
+    ECONNREFUSED: `nobody listens: is ${service} running?`,
+    EACCES: `permission denied: ${service} gives it to its user and group`,
+  }[error.code ?? ''];
+  const told = cause ?? `${error.message} (${service})`;
+  return new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(socketPath)}: ${told}`, {
+    cause: error,
+  });
+}
+
+function unavailable(socketPath: string, cause: string, code: string): UnavailableError {
+  return new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(socketPath)}: ${cause}`, { code });
+}
