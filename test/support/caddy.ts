@@ -1,4 +1,5 @@
 // The real Caddy in the foreground, with directories and ports of its own, and a client that trusts its certificates.
+import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
@@ -22,8 +23,8 @@ export type Caddy = {
   /** Its admin API and ports; certificates of its own authority. */
   readonly settings: CaddyConfig;
   readonly pid: number;
-  /** The admin requests that may change something, `POST /load`, since the first start. */
-  changes(): string[];
+  /** The admin requests that may change something, `POST /load`, since the first start. Needs it to run. */
+  changes(): Promise<string[]>;
   /** Everything that it has logged. */
   log(): string;
   fetch(domain: string, path?: string, options?: FetchOptions): Promise<HttpsAnswer>;
@@ -62,7 +63,10 @@ export async function startCaddy(options: CaddyOptions = {}): Promise<Caddy> {
       return program.pid;
     },
     log: allLogs,
-    changes: () => changesIn(allLogs()),
+    changes: async () => {
+      await waitForMark(settings.admin, allLogs);
+      return changesIn(allLogs());
+    },
     fetch: (domain, path = '/', fetchOptions = {}) =>
       fetchHttps(settings.httpsPort, domain, path, { ca: readRoot(directory), ...fetchOptions }),
     stop: () => end('SIGTERM'),
@@ -100,6 +104,13 @@ async function run(
 function readRoot(directory: string): string | undefined {
   const path = join(directory, 'data/caddy/pki/authorities/local/root.crt');
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+}
+
+/** What it has logged comes a moment later than its answer: a request of our own is the last of what came before. */
+async function waitForMark(admin: string, log: () => string): Promise<void> {
+  const mark = `/config/admin?mark=${randomUUID()}`;
+  await (await fetch(`${admin}${mark}`)).text();
+  while (!log().includes(mark)) await sleep(10);
 }
 
 function changesIn(log: string): string[] {

@@ -39,7 +39,7 @@ describe('the configuration of Caddy', () => {
     expect(await sendConfig(admin, text, { ifMatch: etag, signal })).toBe('done');
     expect(await sendConfig(admin, text, { ifMatch: etag, signal })).toBe('changed');
     expect(await sendConfig(admin, text, { signal })).toBe('done');
-    expect(caddy.changes()).toEqual(['POST /config/', 'POST /config/', 'POST /load']);
+    expect(await caddy.changes()).toEqual(['POST /config/', 'POST /config/', 'POST /load']);
   });
 
   it.each([undefined, 'match'])(

@@ -42,7 +42,7 @@ describe('a push to Caddy', () => {
     const { text } = await fetchConfig(admin, { signal });
     expect(first).toEqual({ sent: true, textHash: hashConfigText(text) });
     expect(await push(admin, document)).toEqual({ sent: false, textHash: first.textHash });
-    expect(caddy.changes()).toEqual(['POST /config/']);
+    expect(await caddy.changes()).toEqual(['POST /config/']);
     expect(await fetchOnceServed(caddy, 'app.example.com')).toEqual(served);
   });
 
@@ -54,7 +54,7 @@ describe('a push to Caddy', () => {
     const reordered = documentOf(caddy, { 'a.example.com': [backend], 'b.example.com': [other, backend] });
     const { admin: block, apps } = reordered as { admin: unknown; apps: unknown };
     expect((await push(admin, { apps, admin: block })).sent).toBe(false);
-    expect(caddy.changes()).toEqual(['POST /config/']);
+    expect(await caddy.changes()).toEqual(['POST /config/']);
   });
 
   it('is repeated after another writer’s, never over it unseen (R48)', async () => {
@@ -66,7 +66,7 @@ describe('a push to Caddy', () => {
     expect(await push(admin, document, stale)).toMatchObject({ sent: true });
     expect(isSameDocument((await fetchConfig(admin, { signal })).text, document)).toBe(true);
     // Refused, then done; the rival's own was the first.
-    expect(caddy.changes()).toEqual(['POST /config/', 'POST /config/', 'POST /config/']);
+    expect(await caddy.changes()).toEqual(['POST /config/', 'POST /config/', 'POST /config/']);
   });
 
   it('is not needed where the other writer wanted the same (R48)', async () => {
@@ -114,7 +114,7 @@ describe('a push to Caddy', () => {
     const proxy = await startAdminProxy(caddy.settings.admin);
     proxy.beforeRequest = (line) => (line.startsWith('GET') ? answer : undefined);
     expect(await push(proxy.admin, document)).toEqual({ sent: true });
-    expect(caddy.changes()).toEqual(['POST /load']);
+    expect(await caddy.changes()).toEqual(['POST /load']);
     expect(await fetchOnceServed(caddy, 'app.example.com')).toEqual(served);
   });
 
