@@ -50,7 +50,8 @@ async function deployInTurn(
   if ('remove' in what && unreadable.length === 0 && nodes.every(({ plan }) => plan.changes.length === 0)) {
     ctx.log.warning(`no node has anything of project "${what.remove}"`);
   }
-  const [conflict] = findDomainConflicts(nodes, intent.services);
+  const after = nodes.map(({ state, plan }) => ({ node: state.node, plan }));
+  const [conflict] = findDomainConflicts(after, intent.services);
   if (conflict !== undefined) throw new InputError(`cannot ${intent.reason}: ${conflict}`);
   const release: Release = {
     reason: intent.reason,

@@ -1,29 +1,37 @@
-// Two services behind one domain would each get half of the other's visitors. Pure.
+// Two services behind one domain of an edge would each get half of the other's visitors. Pure.
 import type { PlacedService } from './parse.ts';
 import type { NodePlan } from './plan.ts';
 
-/** One sentence for each service of the release whose domain another service has, on whatever node. */
+/** One sentence for each service of the release whose domain another service has on the same edge, on whatever node. */
 export function findDomainConflicts(
-  nodes: readonly { plan: NodePlan }[],
+  nodes: readonly { node: string; plan: Pick<NodePlan, 'services'> }[],
   services: readonly PlacedService[],
 ): string[] {
-  const owners = new Map<string, Set<string>>();
-  for (const { plan } of nodes) {
+  const owners = new Map<string, { key: string; node: string }[]>();
+  for (const { node, plan } of nodes) {
     for (const { key, value } of plan.services) {
-      const domain = key === undefined ? undefined : domainOf(value);
-      if (key === undefined || domain === undefined) continue;
-      owners.set(domain, (owners.get(domain) ?? new Set()).add(key));
+      const claim = key === undefined ? undefined : claimOf(value);
+      if (key === undefined || claim === undefined) continue;
+      owners.set(claim.place, [...(owners.get(claim.place) ?? []), { key, node }]);
     }
   }
-  return services.flatMap(({ key, service }) => {
-    const domain = domainOf(service);
-    const others =
-      domain === undefined ? [] : [...(owners.get(domain) ?? [])].filter((owner) => owner !== key);
-    return others.length === 0 ? [] : [`domain "${domain}" of "${key}" belongs to "${others[0]}" already`];
+  return services.flatMap(({ key, nodes: own, service }) => {
+    const claim = claimOf(service);
+    if (claim === undefined) return [];
+    const others = (owners.get(claim.place) ?? []).filter((owner) => owner.key !== key);
+    const [first] = others;
+    if (first === undefined) return [];
+    const places = others.filter((owner) => owner.key === first.key).map(({ node }) => node);
+    return [
+      `domain "${claim.domain}" of "${key}" on ${own.join(', ')} belongs to "${first.key}" on ${places.join(', ')} already`,
+    ];
   });
 }
 
-function domainOf(service: unknown): string | undefined {
-  const { ingress } = service as { ingress?: { domain?: unknown } | null };
-  return typeof ingress?.domain === 'string' ? ingress.domain.toLowerCase() : undefined;
+/** Host names are the same in upper and lower case; another edge is another matter. */
+export function claimOf(service: unknown): { domain: string; place: string } | undefined {
+  const { ingress } = service as { ingress?: { domain?: unknown; edge?: unknown } | null };
+  if (typeof ingress?.domain !== 'string' || typeof ingress.edge !== 'string') return undefined;
+  const domain = ingress.domain.toLowerCase();
+  return { domain, place: `${ingress.edge} ${domain}` };
 }

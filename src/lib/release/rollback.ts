@@ -7,7 +7,9 @@ import type { Outcome } from '../outcome.ts';
 import { listNodes } from '../store/nodes.ts';
 import { mapBounded } from './bounded.ts';
 import type { NodeFailure } from './describe.ts';
+import { findDomainConflicts } from './domains.ts';
 import { type NodeState, parallel, readEarlier, readNodes, type Target } from './gather.ts';
+import type { PlacedService } from './parse.ts';
 import { planRestart } from './plan.ts';
 import { findEarlier, planRollback } from './plan-rollback.ts';
 import type { RawService } from './raw-document.ts';
@@ -31,24 +33,41 @@ async function rollbackInTurn(
 ): Promise<Outcome> {
   const { key, to } = request;
   const target = await openTarget(ctx, cluster);
-  const { holders, failures } = await findHolders(target, key);
-  const planned = await mapBounded(holders, parallel, async (holder): Promise<PlannedNode | NodeFailure> => {
+  const { states, holders, failures } = await findHolders(target, key);
+  const planned = await mapBounded(holders, parallel, async (holder): Promise<Return | NodeFailure> => {
     const { node } = holder.state;
     const earlier = await readEarlier(target, node, (message) => ctx.log.warning(`${node}: ${message}`));
     const found = findEarlier(holder.service, earlier, to);
     if (found === undefined) return { node, message: describeMissing(key, to) };
     ctx.log.info(`${node}: ${key} goes back to the deploy of ${found.updatedAt} (${found.definition.image})`);
     const edit: PlannedNode['edit'] = (document) => planRollback(document, key, found.definition);
-    return { state: holder.state, edit, plan: edit(holder.state.document) };
+    const plan = edit(holder.state.document);
+    return { state: holder.state, edit, plan, placed: { key, nodes: [node], service: found.definition } };
   });
+  const nodes = planned.filter((node) => 'plan' in node);
+  requireOwnDomains(key, states, nodes);
   const release: Release = {
     reason: `rollback ${key}`,
-    nodes: planned.filter((node) => 'plan' in node),
+    nodes,
     failures: [...failures, ...planned.filter((node) => 'message' in node)],
     question: undefined,
     awaited: new Map(),
   };
   return await runRelease(ctx, { cluster, target, options: request, turn }, release);
+}
+
+/** What goes back to a node, as a deploy would have placed it. */
+type Return = PlannedNode & { placed: PlacedService };
+
+/** The domain that the service had may be another's by now. Throws InputError. */
+function requireOwnDomains(key: string, states: readonly NodeState[], returns: readonly Return[]): void {
+  const plans = new Map(returns.map(({ state, plan }) => [state.node, plan]));
+  const after = states.map(({ node, document }) => ({ node, plan: plans.get(node) ?? document }));
+  const [conflict] = findDomainConflicts(
+    after,
+    returns.map(({ placed }) => placed),
+  );
+  if (conflict !== undefined) throw new InputError(`cannot roll back ${key}: ${conflict}`);
 }
 
 function describeMissing(key: string, to: number): string {
@@ -90,7 +109,7 @@ type Holder = { state: NodeState; service: RawService };
 async function findHolders(
   target: Target,
   key: string,
-): Promise<{ holders: Holder[]; failures: NodeFailure[] }> {
+): Promise<{ states: readonly NodeState[]; holders: Holder[]; failures: NodeFailure[] }> {
   const { states, unreadable } = await readNodes(target, await listNodes(target.store, target.clusterId));
   const holders = states.flatMap((state): Holder[] => {
     const service = state.document.services.find((present) => present.key === key);
@@ -102,5 +121,5 @@ async function findHolders(
       failures.length === 0 ? '' : `, and ${failures.map(({ node }) => node).join(', ')} cannot be read`;
     throw new InputError(`cannot find "${key}": no node has it${beside}`);
   }
-  return { holders, failures };
+  return { states, holders, failures };
 }

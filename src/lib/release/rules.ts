@@ -1,6 +1,7 @@
 // What a deploy file must satisfy beyond the shape of its fields: each service by itself, and all of them together.
 import { findProblems, type Problem } from '../cluster/rules.ts';
 import { type DesiredService, serviceKey } from '../cluster/wire.ts';
+import { claimOf } from './domains.ts';
 import type { DeployService } from './schema.ts';
 
 /** A service of the file, as written and as it will stand in desired.json. */
@@ -123,17 +124,16 @@ function duplicateServices(services: readonly DefinedService[]): Problem[] {
 }
 
 function sharedDomains(services: readonly DefinedService[]): Problem[] {
-  const owners = new Map<string, string>();
-  return services.flatMap(({ desired }, index) => {
+  const owners = new Map<string, { key: string; nodes: readonly string[] }>();
+  return services.flatMap(({ written, desired }, index) => {
     const key = serviceKey(desired);
-    const domain = desired.ingress?.domain.toLowerCase();
-    if (domain === undefined) return [];
-    const owner = owners.get(domain);
-    owners.set(domain, owner ?? key);
-    if (owner === undefined || owner === key) return [];
-    return [
-      { path: [index, 'ingress', 'domain'], message: `"${domain}" is the domain of "${owner}" already` },
-    ];
+    const claim = claimOf(desired);
+    if (claim === undefined) return [];
+    const owner = owners.get(claim.place);
+    owners.set(claim.place, owner ?? { key, nodes: written.nodes });
+    if (owner === undefined || owner.key === key) return [];
+    const message = `"${claim.domain}" is the domain of "${owner.key}" on ${owner.nodes.join(', ')} already`;
+    return [{ path: [index, 'ingress', 'domain'], message }];
   });
 }
 

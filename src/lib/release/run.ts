@@ -3,6 +3,7 @@ import type { ClusterConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
+import { wakeTicks } from '../publish/wake.ts';
 import { confirm } from '../report/confirm.ts';
 import { appendHistory } from '../state/history.ts';
 import { applyEdit, type NodeResult } from './apply.ts';
@@ -12,7 +13,6 @@ import { type NodeState, parallel, type Target } from './gather.ts';
 import type { Change, Edit, NodePlan } from './plan.ts';
 import type { Turn } from './turn.ts';
 import { waitForNodes } from './wait.ts';
-import { wakeNodes } from './wake.ts';
 
 export type PlannedNode = { state: NodeState; edit: Edit; plan: NodePlan };
 
@@ -84,6 +84,12 @@ async function applyAll(
     results: outcomes.filter((outcome) => 'written' in outcome),
     failures: outcomes.filter((outcome) => 'message' in outcome),
   };
+}
+
+async function wakeNodes(ctx: Context, cluster: ClusterConfig): Promise<void> {
+  await wakeTicks(ctx, cluster, ['reconcile', 'edge']);
+  if (cluster.notify === 'sns')
+    ctx.log.warning('no notice is sent over sns: nodes find the change at their next tick');
 }
 
 /** A machine that only deploys may have no state directory: the release does not fail for that. */

@@ -234,8 +234,8 @@ describe('a deploy file is refused with the place and the field', () => {
     ['a service twice', 'service: web, nodes: [a]', '3:5: services[1] "blog/web" is there twice'],
     [
       'a domain twice, however it is spelt',
-      'service: api, nodes: [a], ingress: { domain: A.example.com, port: 81, edge: edge-2 }',
-      '3:77: services[1].ingress.domain "a.example.com" is the domain of "blog/web" already',
+      'service: api, nodes: [a], ingress: { domain: A.example.com, port: 81, edge: edge-1 }',
+      '3:77: services[1].ingress.domain "a.example.com" is the domain of "blog/web" on a already',
     ],
     ['a node twice', 'service: api, nodes: [a, b, a]', '3:60: services[1].nodes[2] "a" is there twice'],
     [

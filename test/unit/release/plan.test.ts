@@ -189,36 +189,47 @@ describe('a restart', () => {
 
 describe('a domain', () => {
   const placed = (service: DesiredService) => ({ key: serviceKey(service), nodes: ['web-1'], service });
+  const on = (node: string, services: readonly unknown[]) => {
+    const document = parse(JSON.stringify({ ...aDesired(), services }));
+    return { node, plan: planDeploy(document, blog, []) };
+  };
+  const shopAt = (domain: string, edge = 'edge-1') =>
+    aWebService({ project: 'shop', ingress: { domain, port: 1, edge } });
 
-  it('that a service of another project has is a conflict', () => {
-    const other = aWebService({
-      project: 'shop',
-      ingress: { domain: 'BLOG.example.com', port: 1, edge: 'e' },
-    });
-    const document = parse(JSON.stringify(aDesired([other])));
-    const plan = planDeploy(document, blog, [aWebService()]);
-    expect(findDomainConflicts([{ plan }], [placed(aWebService())])).toEqual([
-      'domain "blog.example.com" of "blog/web" belongs to "shop/web" already',
+  it('that a service of another project has is a conflict that names both and their nodes (R48)', () => {
+    const nodes = ['web-1', 'web-2', 'web-3'].map((node) => on(node, [shopAt('BLOG.example.com')]));
+    expect(findDomainConflicts(nodes, [placed(aWebService())])).toEqual([
+      'domain "blog.example.com" of "blog/web" on web-1 belongs to "shop/web" on web-1, web-2, web-3 already',
     ]);
+  });
+
+  it('that is a wildcard and another service has is a conflict, and the names below it are none (R48)', () => {
+    const wildcard = aWebService({ ingress: { domain: '*.Example.com', port: 1, edge: 'edge-1' } });
+    expect(findDomainConflicts([on('web-2', [shopAt('*.example.com')])], [placed(wildcard)])).toEqual([
+      'domain "*.example.com" of "blog/web" on web-1 belongs to "shop/web" on web-2 already',
+    ]);
+    expect(findDomainConflicts([on('web-2', [shopAt('a.example.com')])], [placed(wildcard)])).toEqual([]);
+  });
+
+  it('that another service has on another edge is none', () => {
+    const nodes = [on('web-2', [shopAt('blog.example.com', 'edge-2')])];
+    expect(findDomainConflicts(nodes, [placed(aWebService())])).toEqual([]);
   });
 
   it('that the service itself has on another node is none', () => {
     const plan = planDeploy(parse(JSON.stringify(aDesired([aWebService()]))), blog, [aWebService()]);
-    expect(findDomainConflicts([{ plan }, { plan }], [placed(aWebService())])).toEqual([]);
+    const nodes = ['web-1', 'web-2'].map((node) => ({ node, plan }));
+    expect(findDomainConflicts(nodes, [placed(aWebService())])).toEqual([]);
   });
 
   it('is looked for in no element that is nobody', () => {
-    const document = parse(
-      JSON.stringify({ ...aDesired(), services: [null, 5, { ingress: { domain: 'x' } }] }),
-    );
-    const plan = planDeploy(document, blog, [aWebService()]);
-    expect(findDomainConflicts([{ plan }], [placed(aWebService())])).toEqual([]);
+    const nodes = [on('web-1', [null, 5, { ingress: { domain: 'blog.example.com', edge: 'edge-1' } }])];
+    expect(findDomainConflicts(nodes, [placed(aWebService())])).toEqual([]);
   });
 
   it('that only others dispute is not for this deploy to settle', () => {
     const others = ['a', 'b'].map((project) => aWebService({ project }));
-    const plan = planDeploy(parse(JSON.stringify(aDesired(others))), blog, [aService()]);
-    expect(findDomainConflicts([{ plan }], [placed(aService())])).toEqual([]);
+    expect(findDomainConflicts([on('web-1', others)], [placed(aService())])).toEqual([]);
   });
 });
 
