@@ -11,9 +11,10 @@ import type {
   ServiceRecord,
 } from '../../src/lib/reconcile/facts.ts';
 import { type Plan, planReconcile } from '../../src/lib/reconcile/plan.ts';
-import { startDeadlineMs } from '../../src/lib/reconcile/plan-replica.ts';
 import { nextFailure } from '../../src/lib/reconcile/release.ts';
-import type { Step } from '../../src/lib/reconcile/steps.ts';
+import type { Step, StepOf } from '../../src/lib/reconcile/steps.ts';
+import { WorldEdge } from './world-edge.ts';
+import { acknowledgedRecord, drainRecord, startingRecord, stoppingRecord } from './world-records.ts';
 
 export type WorldOptions = {
   /** Images whose containers exit at once. */
@@ -36,6 +37,7 @@ export class World {
   announced: string[] = [];
   holds: Facts['holds'] = [];
   routingPublished = true;
+  edge = new WorldEdge();
   /** Every step taken, as `action key#index`. */
   log: string[] = [];
   readonly options: WorldOptions;
@@ -62,6 +64,8 @@ export class World {
       record: { services: this.services },
       ports: {},
       routingPublished: this.routingPublished,
+      shards: this.edge.published,
+      applied: new Map(this.edge.applied),
       probes: this.probes,
       holds: this.holds,
       announcedRemovals: this.announced,
@@ -73,6 +77,7 @@ export class World {
 
   plan(options: { only?: string; allowRemoval?: boolean } = {}): Plan {
     const { only, allowRemoval = false } = options;
+    if (this.routingPublished) this.edge.publish(this.facts());
     return planReconcile(this.facts(), { ...(only === undefined ? {} : { only }), allowRemoval });
   }
 
@@ -164,7 +169,7 @@ export class World {
         return true;
       case 'startReplica':
         this.setState(step.args.replica.name, this.stateAfterStart(step.args.service));
-        this.record(step.key, step.args.replica.name, this.startingRecord(step.args));
+        this.record(step.key, step.args.replica.name, startingRecord(step.args, this.now));
         return true;
       case 'probeReplica':
         this.probe(
@@ -185,10 +190,17 @@ export class World {
         this.remove(step.key, step.args.replica.name);
         return false;
       case 'drainReplica':
-        this.record(step.key, step.args.replica.name, this.drainRecord(step.reason, null));
+        this.record(step.key, step.args.replica.name, drainRecord(step.reason, null, this.now));
         return true;
       case 'waitForDrain':
-        this.record(step.key, step.args.replica.name, this.drainRecord(step.reason, step.args.drainMs));
+        this.record(step.key, step.args.replica.name, drainRecord(step.reason, step.args.drainMs, this.now));
+        return true;
+      case 'acknowledgeDrain':
+        this.record(
+          step.key,
+          step.args.replica.name,
+          acknowledgedRecord(this.recordOf(step), step.args.drainMs, this.now),
+        );
         return true;
       case 'stopReplica':
         this.stop(step.key, step.args);
@@ -219,22 +231,11 @@ export class World {
 
   private create(args: Extract<Step, { action: 'createReplica' }>['args']): void {
     const replica = this.add(args.service, args.index, { state: this.stateAfterStart(args.service) });
-    this.record(serviceKey(replica), replica.name, this.startingRecord(args));
+    this.record(serviceKey(replica), replica.name, startingRecord(args, this.now));
   }
 
   private stateAfterStart(service: DesiredService): Replica['state'] {
     return this.options.crashing?.has(service.image) ? 'exited' : 'running';
-  }
-
-  private startingRecord(args: { service: DesiredService; release: string; attempt: number }): ReplicaRecord {
-    const { service, release, attempt } = args;
-    const deadline = new Date(this.now.getTime() + startDeadlineMs(service)).toISOString();
-    return { phase: 'starting', since: this.now.toISOString(), deadline, release, attempt };
-  }
-
-  private drainRecord(reason: string, drainMs: number | null): ReplicaRecord {
-    const drainUntil = drainMs === null ? null : new Date(this.now.getTime() + drainMs).toISOString();
-    return { phase: 'draining', since: this.now.toISOString(), drainUntil, reason };
   }
 
   private probe(name: string, passed: boolean, service: DesiredService): void {
@@ -244,16 +245,7 @@ export class World {
   }
 
   private stop(key: string, args: Extract<Step, { action: 'stopReplica' }>['args']): void {
-    const killAt = new Date(this.now.getTime() + args.graceSeconds * 1000).toISOString();
-    const { afterwards } = args;
-    const record = {
-      phase: 'stopping' as const,
-      since: this.now.toISOString(),
-      killAt,
-      afterwards,
-      reason: 'x',
-    };
-    this.record(key, args.replica.name, record);
+    this.record(key, args.replica.name, stoppingRecord(args, this.now));
     this.stopsAsked.add(args.replica.name);
     this.setState(args.replica.name, 'exited');
   }
@@ -268,6 +260,10 @@ export class World {
     this.probes.delete(name);
     this.stopsAsked.delete(name);
     this.record(key, name, undefined);
+  }
+
+  private recordOf({ key, args }: StepOf<'acknowledgeDrain'>): ReplicaRecord | undefined {
+    return this.services[key]?.replicas[args.replica.name];
   }
 
   private record(key: string, name: string, record: ReplicaRecord | undefined): void {

@@ -21,6 +21,20 @@ export async function waitForDrain(session: Session, step: StepOf<'waitForDrain'
   await recordReplica(session, step.key, replica.name, record);
 }
 
+/** Requests were sent until now, so what is left counts from here; what the floor allows is never exceeded. */
+export async function acknowledgeDrain(session: Session, step: StepOf<'acknowledgeDrain'>): Promise<void> {
+  const { replica, drainMs } = step.args;
+  const record = session.rollouts.value.services[step.key]?.replicas[replica.name];
+  if (record?.phase !== 'draining' || record.drainUntil === null) return;
+  const now = session.ctx.clock.now();
+  const untilMs = Math.min(Date.parse(record.drainUntil), now.getTime() + drainMs);
+  await recordReplica(session, step.key, replica.name, {
+    ...record,
+    drainUntil: new Date(untilMs).toISOString(),
+    acknowledgedAt: now.toISOString(),
+  });
+}
+
 /** Asks the engine and does not wait: a long grace must not keep the service from being looked at. */
 export async function stopReplica(session: Session, step: StepOf<'stopReplica'>): Promise<void> {
   const { replica, graceSeconds, afterwards } = step.args;

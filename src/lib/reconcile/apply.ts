@@ -3,7 +3,7 @@ import { networkName } from '../cluster/names.ts';
 import { PullError } from '../docker/errors.ts';
 import { describeError } from '../errors.ts';
 import { abortReplica, admitReplica, createReplica, startReplica } from './apply-start.ts';
-import { drainReplica, removeReplica, stopReplica, waitForDrain } from './apply-stop.ts';
+import { acknowledgeDrain, drainReplica, removeReplica, stopReplica, waitForDrain } from './apply-stop.ts';
 import { ensureImage } from './images.ts';
 import { probe } from './probe.ts';
 import { releasePort } from './reserve-port.ts';
@@ -25,6 +25,7 @@ const handlers: { [Action in StepAction]: Handler<Action> } = {
   abortReplica,
   drainReplica,
   waitForDrain,
+  acknowledgeDrain,
   stopReplica,
   removeReplica,
   resumeReplica: async (session, { key, args }) => {

@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import { defineDocument } from '../state/document.ts';
 import { isRecord, requireRecordOf, requireText } from '../state/shape.ts';
-import type { FailureRecord, ReplicaRecord, RolloutRecord, ServiceRecord } from './facts.ts';
+import type {
+  FailureRecord,
+  PublishedBackend,
+  PublishedShard,
+  PublishedShards,
+  ReplicaRecord,
+  RolloutRecord,
+  ServiceRecord,
+} from './facts.ts';
 
 export const stateFiles = (paths: Paths) => ({
   rollouts: join(paths.stateDir, 'rollouts.json'),
@@ -21,17 +29,29 @@ export const portsDocument = defineDocument<PortsDocument>({
 });
 
 /** Edges that a shard has been written for, with what was written last. */
-export type ShardsDocument = {
-  edges: Readonly<Record<string, { fingerprint: string; lastWriteAt: string }>>;
-};
+export type ShardsDocument = { edges: PublishedShards };
 export const shardsDocument = defineDocument<ShardsDocument>({
   version: 1,
-  parse: (raw) => ({
-    edges: requireRecordOf(raw, 'edges', (value): value is ShardsDocument['edges'][string] =>
-      hasTexts(value, ['fingerprint', 'lastWriteAt']),
-    ),
-  }),
+  parse: (raw) => ({ edges: requireRecordOf(raw, 'edges', isPublishedShard) }),
 });
+
+function isPublishedShard(value: unknown): value is PublishedShard {
+  if (!hasTexts(value, ['fingerprint', 'lastWriteAt'])) return false;
+  const { backends = [], left = [], holders = {}, unseen = false } = value as Record<string, unknown>;
+  return (
+    isBackendList(backends) &&
+    isBackendList(left) &&
+    isRecord(holders) &&
+    hasTexts(holders, Object.keys(holders)) &&
+    typeof unseen === 'boolean'
+  );
+}
+
+function isBackendList(value: unknown): value is PublishedBackend[] {
+  return (
+    Array.isArray(value) && value.every((entry) => hasTexts(entry, ['domain']) && isPort(entry['hostPort']))
+  );
+}
 
 /** Containers of launch-pad's agent that became ours when it was replaced. Written once. */
 export type OwnershipDocument = { adoptedAt: string; containers: readonly string[] };
@@ -74,7 +94,11 @@ function isReplicaRecord(value: unknown): value is ReplicaRecord {
     case 'starting':
       return hasTexts(value, ['deadline', 'release']) && typeof value['attempt'] === 'number';
     case 'draining':
-      return hasTexts(value, ['reason']) && (value['drainUntil'] === null || hasTexts(value, ['drainUntil']));
+      return (
+        hasTexts(value, ['reason']) &&
+        (value['drainUntil'] === null || hasTexts(value, ['drainUntil'])) &&
+        (value['acknowledgedAt'] === undefined || hasTexts(value, ['acknowledgedAt']))
+      );
     case 'stopping':
       return (
         hasTexts(value, ['killAt', 'reason']) && ['remove', 'keep'].includes(String(value['afterwards']))

@@ -24,7 +24,14 @@ export type Stranger = { containerId: string; name: string; key: string | undefi
 /** Where a replica stands between two places; a replica without a record serves. Keyed by container name. */
 export type ReplicaRecord =
   | { phase: 'starting'; since: string; deadline: string; release: string; attempt: number }
-  | { phase: 'draining'; since: string; drainUntil: string | null; reason: string }
+  | {
+      phase: 'draining';
+      since: string;
+      drainUntil: string | null;
+      /** When every edge was first seen to hold the routing without it; the wait has been cut short by then. */
+      acknowledgedAt?: string;
+      reason: string;
+    }
   | { phase: 'stopping'; since: string; killAt: string; afterwards: 'remove' | 'keep'; reason: string };
 
 /** A release (image, resources, stamp) that did not come up, and when it may be tried again. */
@@ -41,6 +48,23 @@ export type ServiceRecord = {
   /** By release. Kept for the last few only. */
   failures: Readonly<Record<string, FailureRecord>>;
 };
+
+/** What was published to an edge last. Everything that is optional is unknown in files of earlier versions. */
+export type PublishedShard = {
+  fingerprint: string;
+  lastWriteAt: string;
+  backends?: readonly PublishedBackend[];
+  /** Backends of replicas that still run, gone from the shard: until the edge acknowledges, it may send to them. */
+  left?: readonly PublishedBackend[];
+  /** Who has each domain, in lower case, by the service's key. */
+  holders?: Readonly<Record<string, string>>;
+  /** The edge's report did not name this shard when it was written: so that once it does, the shard is in force. */
+  unseen?: boolean;
+};
+
+export type PublishedBackend = { domain: string; hostPort: number };
+
+export type PublishedShards = Readonly<Record<string, PublishedShard>>;
 
 export type RolloutRecord = { services: Readonly<Record<string, ServiceRecord>> };
 
@@ -75,6 +99,10 @@ export type Facts = {
   ports: Readonly<Record<string, number>>;
   /** Every edge knows the shard that the present routable replicas make. */
   routingPublished: boolean;
+  /** What was published last, by edge. */
+  shards: PublishedShards;
+  /** Fingerprint of our shard that each edge reports to be in force. Only of edges that were asked and whose report could be read. */
+  applied: ReadonlyMap<string, string | undefined>;
   probes: ReadonlyMap<string, ProbeState>;
   holds: readonly Hold[];
   /** Services whose removal `deploy` has announced. */
@@ -89,7 +117,7 @@ export type Facts = {
 
 export type NodeFacts = {
   nodeId: string;
-  /** Shortest wait between leaving the routing and being stopped, as long as no edge acknowledges. */
+  /** Shortest wait between leaving the routing and being stopped, where an edge does not acknowledge. */
   drainFloorMs: number;
   /** Address that published ports are bound to and probed at. */
   probeHost: string;

@@ -7,6 +7,8 @@ import { serviceKey } from '../cluster/wire.ts';
 import { InputError } from '../errors.ts';
 import { readHolds } from '../hold/holds.ts';
 import { isRecord } from '../state/shape.ts';
+import { findEdgesToAsk } from './acknowledgement.ts';
+import { readApplied } from './applied.ts';
 import {
   type DesiredFacts,
   emptyServiceRecord,
@@ -57,20 +59,24 @@ export async function gatherFacts(session: Session): Promise<Facts> {
   });
   if (!hasAdopted(session) && desired.kind === 'document') await adopt(session, sorted.adopting);
   await keepPorts(session, sorted.replicas);
+  const { replicas } = sorted;
+  const shards = session.shards.value.edges;
+  const asked = findEdgesToAsk({ record: session.rollouts.value, replicas, shards });
+  const applied = await readApplied(session, asked);
   return {
     now: ctx.clock.now(),
     node: nodeFacts(session),
     desired,
-    replicas: sorted.replicas,
+    replicas,
     strangers: sorted.strangers,
     record: keepRecorded(session.rollouts.value, recordBefore, busy),
     ports: session.ports.value.ports,
     routingPublished: false,
+    shards,
+    applied,
     probes: session.probes,
     holds: await readHolds(ctx.paths, ctx.clock.now(), ctx.log),
-    announcedRemovals: hasUndesired(desired, sorted.replicas.map(serviceKey))
-      ? await readAnnounced(session)
-      : [],
+    announcedRemovals: hasUndesired(desired, replicas.map(serviceKey)) ? await readAnnounced(session) : [],
     busy,
     stopsAsked: session.stopsAsked,
     rechecked: session.rechecked,

@@ -3,9 +3,8 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeError } from '../errors.ts';
-import { publishStatus } from '../publish/status-writer.ts';
 import { appendHistory } from '../state/history.ts';
-import { version } from '../version.ts';
+import { waitForReport } from './applied.ts';
 import { createBackground } from './background.ts';
 import type { Facts, PlanOptions } from './facts.ts';
 import { gatherFacts, readDesired } from './gather.ts';
@@ -13,8 +12,8 @@ import { maxFaultsInARow, performTurn } from './perform.ts';
 import { type Deferred, type Plan, planReconcile } from './plan.ts';
 import type { Wait } from './plan-replica.ts';
 import type { ServicePlan } from './plan-service.ts';
-import { reportLook, type Trouble, troublesOf } from './report-status.ts';
-import { publishRouting } from './routing.ts';
+import { listTroubles, publishLook, publishRoutes, type Told } from './publish-look.ts';
+import type { Trouble } from './report-status.ts';
 import type { Background, Session } from './session.ts';
 import { looksOnly } from './steps.ts';
 
@@ -43,7 +42,7 @@ export async function runLoop(session: Session, options: LoopOptions): Promise<L
     turns: createBackground(),
     busyLocks: new Map(),
     publishFaults: 0,
-    reported: 0,
+    told: { reported: 0, edgeErrors: [] },
     desiredReadAt: undefined,
   };
   try {
@@ -71,7 +70,7 @@ async function lookUntilOver(session: Session, loop: LoopState, options: LoopOpt
     }
     session.ctx.log.progress(look.doing);
     await options.beat(look.doing);
-    if (settledOf(session, loop) === look.settledBefore) await pause(session, loop.turns, look.dueAt);
+    if (settledOf(session, loop) === look.settledBefore) await pause(session, loop.turns, look);
   }
 }
 
@@ -81,8 +80,7 @@ type LoopState = {
   /** Services whose lock somebody else holds: left alone for the rest of this activation. */
   busyLocks: Map<string, string>;
   publishFaults: number;
-  /** How many actions the last published status knew of. */
-  reported: number;
+  told: Told;
   desiredReadAt: Date | undefined;
 };
 
@@ -102,16 +100,16 @@ async function lookOnce(session: Session, loop: LoopState, options: LoopOptions)
   const settledBefore = settledOf(session, loop);
   await refreshDesired(session, loop);
   const gathered = await gatherFacts(session);
-  const routing = await publishRouting(session, gathered);
-  loop.publishFaults = routing.published ? 0 : loop.publishFaults + 1;
-  const facts = { ...gathered, routingPublished: routing.published };
+  const { published } = await publishRoutes(session, loop.told, gathered, options);
+  loop.publishFaults = published ? 0 : loop.publishFaults + 1;
+  const facts = { ...gathered, routingPublished: published, shards: session.shards.value.edges };
   const plan = planReconcile(facts, options);
   const stopping = isStopping(session, loop, facts.now);
   const due = stopping ? [] : dueTurns(session, plan, loop);
   for (const turn of due) loop.turns.add(takeTurn(session, turn, loop.busyLocks));
   clearOldFaults(session, plan);
-  const troubles = [...troublesOf(plan, session.faults), ...routing.errors.map(edgeTrouble)];
-  const unpublished = await publishLook(session, loop, { facts, plan, troubles, options });
+  const troubles = listTroubles(session, loop.told, plan);
+  const unpublished = await publishLook(session, loop.told, { facts, plan, troubles, options });
   const waits = [...plan.services.flatMap((service) => service.waits), ...restingUntil(session, plan)];
   // What ended during this look has not been looked at since: the loop must not end on it.
   const turning = loop.turns.size > 0 || facts.busy.size > 0;
@@ -180,60 +178,6 @@ function clearOldFaults(session: Session, plan: Plan): void {
   }
 }
 
-/** A status that cannot be written is a trouble of the tick, and no reason to leave the services alone. */
-async function publishLook(
-  session: Session,
-  loop: LoopState,
-  look: { facts: Facts; plan: Plan; troubles: readonly Trouble[]; options: LoopOptions },
-): Promise<Trouble[]> {
-  const force = session.actions.length > loop.reported;
-  const done = session.actions.length;
-  try {
-    await publishReport(session, { ...look, ...wholeNode(session, look) }, force);
-    loop.reported = done;
-    return [];
-  } catch (error) {
-    return [{ key: 'status', message: describeError(error) }];
-  }
-}
-
-/** What a run for one service leaves alone is told all the same: the node has not converged by looking away. */
-function wholeNode(
-  session: Session,
-  {
-    facts,
-    plan,
-    troubles,
-    options,
-  }: { facts: Facts; plan: Plan; troubles: readonly Trouble[]; options: LoopOptions },
-): { plan: Plan; troubles: readonly Trouble[] } {
-  if (options.only === undefined) return { plan, troubles };
-  const whole = planReconcile(facts, { allowRemoval: options.allowRemoval });
-  const known = new Set(troubles.map(({ key }) => key));
-  const others = troublesOf(whole, session.faults).filter(({ key }) => !known.has(key));
-  return { plan: whole, troubles: [...troubles, ...others] };
-}
-
-async function publishReport(
-  session: Session,
-  look: { facts: Facts; plan: Plan; troubles: readonly Trouble[] },
-  force: boolean,
-): Promise<void> {
-  const { ctx, cluster, store, nodeId } = session;
-  const reporter = {
-    nodeId,
-    agentId: cluster.agentId ?? nodeId,
-    agentVersion: cluster.agentVersion,
-    reeveVersion: version,
-  };
-  const report = reportLook(look.facts, look.plan, look.troubles, reporter);
-  await publishStatus({ ctx, cluster, store, nodeId, role: 'app' }, { ...report, force });
-}
-
-function edgeTrouble(message: string): Trouble {
-  return { key: 'routing/edge', message };
-}
-
 async function saveEvents(session: Session): Promise<void> {
   const events = [...session.events];
   await appendHistory(session.ctx.paths, events);
@@ -251,13 +195,18 @@ async function takeWake(session: Session): Promise<boolean> {
   return present;
 }
 
-/** Until a turn or a stop settles, something is due, or a second has passed. */
-async function pause(session: Session, turns: Background, dueAt: readonly Date[]): Promise<void> {
+/** Until a turn or a stop settles, an edge that a drain waits for reports, something is due, or a second has passed. */
+async function pause(session: Session, turns: Background, { facts, dueAt }: Look): Promise<void> {
   const { ctx } = session;
   const now = ctx.clock.now().getTime();
   const nextMs = Math.min(longestPauseMs, ...dueAt.map((until) => until.getTime() - now));
   const timer = new AbortController();
   const woken = AbortSignal.any([ctx.signal, timer.signal]);
-  await Promise.race([turns.next(), session.background.next(), ctx.clock.sleep(Math.max(1, nextMs), woken)]);
+  await Promise.race([
+    turns.next(),
+    session.background.next(),
+    waitForReport(session, facts, woken),
+    ctx.clock.sleep(Math.max(1, nextMs), woken),
+  ]);
   timer.abort();
 }

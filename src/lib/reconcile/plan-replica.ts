@@ -1,6 +1,7 @@
 // What comes next for a replica that is between two places: starting, draining or stopping. Pure.
 import { parseWireDuration } from '../cluster/duration.ts';
 import type { DesiredService } from '../cluster/wire.ts';
+import { isAcknowledged } from './acknowledgement.ts';
 import type { Facts, ProbeState, Replica, ReplicaRecord } from './facts.ts';
 import { releaseOf } from './release.ts';
 import type { Step } from './steps.ts';
@@ -52,7 +53,12 @@ export function graceSeconds(service: DesiredService | undefined): number {
 
 /** The wait between leaving the routing and being stopped. A floor stands in for the edges' acknowledgement. */
 export function drainMs(facts: Facts, service: DesiredService | undefined): number {
-  return Math.max(parseWireDuration(service?.rollout.drainTimeout ?? '20s'), facts.node.drainFloorMs);
+  return Math.max(drainTimeoutMs(service), facts.node.drainFloorMs);
+}
+
+/** What is left to requests under way once no edge sends any more. */
+export function drainTimeoutMs(service: DesiredService | undefined): number {
+  return parseWireDuration(service?.rollout.drainTimeout ?? '20s');
 }
 
 function planStarting(
@@ -136,8 +142,13 @@ function planDraining(
     return { step: step(replica, 'waitForDrain', 'every edge has been told', args) };
   }
   const until = new Date(record.drainUntil);
-  if (facts.now < until) return { wait: { until, why: `replica ${replica.index} to drain` } };
-  return stopNow(service, replica, record.reason);
+  if (facts.now >= until) return stopNow(service, replica, record.reason);
+  const args = { replica, drainMs: drainTimeoutMs(service) };
+  const isSooner = record.acknowledgedAt === undefined && later(facts.now, args.drainMs) < until;
+  if (isSooner && isAcknowledged(facts, replica.hostPort)) {
+    return { step: step(replica, 'acknowledgeDrain', 'no edge sends to it any more', args) };
+  }
+  return { wait: { until, why: `replica ${replica.index} to drain` } };
 }
 
 function planStopping(

@@ -4,6 +4,7 @@ import { serviceKey } from '../cluster/wire.ts';
 import { holdFor } from '../hold/holds.ts';
 import { namePattern } from '../ids.ts';
 import type { DesiredFacts, Facts, PlanOptions, Replica } from './facts.ts';
+import { findClaims, holderOf } from './plan-routing.ts';
 import { planRemoval, planService, type ServicePlan } from './plan-service.ts';
 
 export type Deferred = { key: string; reason: string };
@@ -50,7 +51,22 @@ export function planReconcile(facts: Facts, options: PlanOptions): Plan {
     errors.push({ key: only, error: 'no such service is desired or runs here' });
   }
   const rejected = desired.rejected.map(({ key, reason }) => ({ key: key ?? '(unnamed)', error: reason }));
-  return { services, deferred, errors: [...errors, ...rejected, ...removals.errors] };
+  const unrouted = findUnrouted(facts, options);
+  return { services, deferred, errors: [...errors, ...unrouted, ...rejected, ...removals.errors] };
+}
+
+/** Each runs all the same, and everything else is routed. */
+function findUnrouted(facts: Facts, { only }: PlanOptions): { key: string; error: string }[] {
+  if (facts.desired.kind === 'none') return [];
+  const claims = findClaims(facts);
+  return facts.desired.services.flatMap((service) => {
+    const { ingress } = service;
+    const key = serviceKey(service);
+    if (ingress === null || (only !== undefined && only !== key)) return [];
+    const holder = holderOf(claims, ingress);
+    if (holder === key) return [];
+    return [{ key, error: `cannot route it: domain "${ingress.domain}" is claimed by ${holder} too` }];
+  });
 }
 
 function isKnown(desired: DesiredFacts & { kind: 'document' }, key: string): boolean {

@@ -105,21 +105,23 @@ function buildReeveDocument(
       const [project = '', service = ''] = key.split('/');
       return { project, service, message };
     }),
-    draining: drainingBackends(facts),
+    draining: findDraining(facts),
   };
 }
 
-function drainingBackends(facts: Facts): ReeveDocument['draining'] {
-  if (facts.desired.kind === 'none') return [];
-  const domains = new Map(
-    facts.desired.services.map((service) => [serviceKey(service), service.ingress?.domain]),
-  );
+/** Backends on their way out, with the domain that edges know them by; a removed service has no other. */
+export function findDraining(facts: Facts): ReeveDocument['draining'] {
+  const { desired, shards, record } = facts;
+  if (desired.kind === 'none') return [];
+  const known = new Map(desired.services.map((service) => [serviceKey(service), service.ingress?.domain]));
+  const published = Object.values(shards).flatMap(({ backends = [], left = [] }) => [...left, ...backends]);
+  const routed = new Map(published.map(({ hostPort, domain }) => [hostPort, domain]));
   return facts.replicas.flatMap((replica) => {
+    const { hostPort, name } = replica;
+    if (hostPort === undefined) return [];
     const key = serviceKey(replica);
-    const domain = domains.get(key);
-    const draining = facts.record.services[key]?.replicas[replica.name]?.phase === 'draining';
-    return draining && domain !== undefined && replica.hostPort !== undefined
-      ? [{ domain, hostPort: replica.hostPort }]
-      : [];
+    const domain = routed.get(hostPort) ?? known.get(key);
+    const isDraining = record.services[key]?.replicas[name]?.phase === 'draining';
+    return isDraining && domain !== undefined ? [{ domain, hostPort }] : [];
   });
 }

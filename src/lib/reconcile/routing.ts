@@ -1,15 +1,15 @@
-// The routing that the node's replicas make, and telling the edges of it. A replica routes while it runs, has a port,
-// and has nothing recorded: not yet proven ones and leaving ones do not.
-
+// Telling the edges of the routing: which shards have to be written, and writing them.
 import { decideWrite, shardFingerprint, sortBackends } from '../cluster/fingerprint.ts';
 import { upstreamKey } from '../cluster/keys.ts';
-import { buildShards, type RoutedService } from '../cluster/shard.ts';
-import { renderDocument, type ShardBackend, serviceKey, type UpstreamShard } from '../cluster/wire.ts';
+import { renderDocument, type ShardBackend, type UpstreamShard } from '../cluster/wire.ts';
 import { describeError } from '../errors.ts';
-import type { DesiredFacts, Facts, Replica } from './facts.ts';
+import { wakeTicks } from '../publish/wake.ts';
+import type { Facts } from './facts.ts';
+import { findUnreadPorts, nextPublished, planShards, type ShardWrite } from './plan-routing.ts';
 import type { Session } from './session.ts';
 
-export type Routing = ReadonlyMap<string, UpstreamShard>;
+/** Shards that have to be written, and why others of them could not be made. */
+export type PreparedRouting = { writes: readonly ShardWrite[]; errors: readonly string[] };
 
 export type PublishResult = {
   /** Every edge has the routing. */
@@ -18,36 +18,51 @@ export type PublishResult = {
 };
 
 /**
- * Writes each edge's shard that has changed or whose last write is old. One edge's failure leaves the others. Without a
- * desired state nothing is known of routes: what the edges have stays.
+ * Each edge's shard that has changed or whose last write is old. One edge's failure leaves the others. Without a desired
+ * state nothing is known of routes: what the edges have stays.
  */
-export async function publishRouting(session: Session, facts: Facts): Promise<PublishResult> {
-  if (facts.desired.kind === 'none') return { published: true, errors: [] };
+export async function prepareRouting(session: Session, facts: Facts): Promise<PreparedRouting> {
+  if (facts.desired.kind === 'none') return { writes: [], errors: [] };
+  const writes: ShardWrite[] = [];
   const errors: string[] = [];
-  for (const [edge, shard] of routingOf(session, facts)) {
+  for (const [edge, planned] of planShards(facts, session.privateIp)) {
     try {
-      await publishShard(session, facts, edge, await keepUnreadRoutes(session, facts, edge, shard));
+      const shard = await keepUnreadRoutes(session, facts, edge, planned);
+      const fingerprint = shardFingerprint(shard);
+      const { livenessMs } = session.cluster.intervals;
+      const decision = decideWrite(facts.shards[edge], fingerprint, facts.now, livenessMs);
+      logDecision(session, edge, decision);
+      if (decision !== 'skip') writes.push({ edge, shard, fingerprint, decision });
     } catch (error) {
-      errors.push(`cannot publish the routing to edge ${edge}: ${describeError(error)}`);
+      errors.push(describeFailure(edge, error));
     }
   }
-  return { published: errors.length === 0, errors };
+  return { writes, errors };
 }
 
-async function publishShard(
+export async function publishRouting(
   session: Session,
   facts: Facts,
-  edge: string,
-  shard: UpstreamShard,
-): Promise<void> {
-  const fingerprint = shardFingerprint(shard);
-  const previous = session.shards.value.edges[edge];
-  const decision = decideWrite(previous, fingerprint, facts.now, session.cluster.intervals.livenessMs);
-  logDecision(session, edge, decision);
-  if (decision === 'skip') return;
-  await session.store.put(shardKey(session, edge), renderDocument(shard));
-  const record = { fingerprint, lastWriteAt: facts.now.toISOString() };
-  await session.shards.update(({ edges }) => ({ edges: { ...edges, [edge]: record } }));
+  { writes, errors }: PreparedRouting,
+): Promise<PublishResult> {
+  const failures = [...errors];
+  let isChanged = false;
+  for (const write of writes) {
+    try {
+      await session.store.put(shardKey(session, write.edge), renderDocument(write.shard));
+      if (write.decision !== 'liveness') isChanged = true;
+      const record = nextPublished(facts, write);
+      await session.shards.update(({ edges }) => ({ edges: { ...edges, [write.edge]: record } }));
+    } catch (error) {
+      failures.push(describeFailure(write.edge, error));
+    }
+  }
+  if (isChanged) await wakeTicks(session.ctx, session.cluster, ['edge']);
+  return { published: failures.length === 0, errors: failures };
+}
+
+function describeFailure(edge: string, error: unknown): string {
+  return `cannot publish the routing to edge ${edge}: ${describeError(error)}`;
 }
 
 function shardKey(session: Session, edge: string): string {
@@ -61,29 +76,11 @@ async function keepUnreadRoutes(
   edge: string,
   shard: UpstreamShard,
 ): Promise<UpstreamShard> {
-  const ports = unreadPorts(facts);
+  const ports = findUnreadPorts(facts);
   if (ports.size === 0) return shard;
   const stored = await session.store.get(shardKey(session, edge));
   const kept = parseBackends(stored?.text).filter(({ hostPort }) => ports.has(hostPort));
   return { ...shard, backends: sortBackends([...shard.backends, ...kept]) };
-}
-
-/** Ports of replicas that serve, of services whose definition does not tell where to. */
-function unreadPorts(facts: Facts): Set<number> {
-  if (facts.desired.kind === 'none') return new Set();
-  const unread = new Set(
-    facts.desired.rejected
-      .filter(({ key, ingress }) => key === undefined || ingress === undefined)
-      .map(({ key }) => key),
-  );
-  if (unread.size === 0) return new Set();
-  const read = new Set(routedServices(facts.desired).map(serviceKey));
-  // A service without a name may be any of those that are not named otherwise.
-  const isUnread = (key: string): boolean => unread.has(key) || (unread.has(undefined) && !read.has(key));
-  const serving = facts.replicas.filter((replica) => isRoutable(facts, replica));
-  return new Set(
-    serving.flatMap((replica) => (isUnread(serviceKey(replica)) ? [Number(replica.hostPort)] : [])),
-  );
 }
 
 /** The backends of a shard of our own; none where it is damaged. */
@@ -100,35 +97,4 @@ function parseBackends(text: string | undefined): ShardBackend[] {
 function logDecision(session: Session, edge: string, decision: string): void {
   if (!session.cluster.debugStore) return;
   session.ctx.log.info(decision === 'skip' ? 'shard skipped' : 'shard written', { edge, why: decision });
-}
-
-function routingOf(session: Session, facts: Facts): Routing {
-  return buildShards({
-    nodeId: session.nodeId,
-    privateIp: session.privateIp,
-    updatedAt: facts.now.toISOString(),
-    services: routedServices(facts.desired),
-    replicas: facts.replicas.filter((replica) => isRoutable(facts, replica)) as RoutableReplica[],
-    publishedEdges: Object.keys(session.shards.value.edges),
-  });
-}
-
-type RoutableReplica = Replica & { hostPort: number };
-
-function isRoutable(facts: Facts, replica: Replica): replica is RoutableReplica {
-  const record = facts.record.services[serviceKey(replica)]?.replicas[replica.name];
-  return replica.state === 'running' && replica.hostPort !== undefined && record === undefined;
-}
-
-/** A rejected service keeps its route: what runs of it still serves. */
-function routedServices(desired: DesiredFacts): RoutedService[] {
-  if (desired.kind === 'none') return [];
-  const rejected = desired.rejected.flatMap(({ key, ingress }) => {
-    if (key === undefined || ingress === undefined) return [];
-    const [project = '', service = ''] = key.split('/');
-    return [{ project, service, ingress, healthCheck: null }];
-  });
-  // One that is refused for being there twice is in the list twice, too.
-  const routes = new Map(rejected.map((route) => [JSON.stringify(route), route]));
-  return [...desired.services, ...routes.values()];
 }

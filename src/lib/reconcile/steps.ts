@@ -22,6 +22,8 @@ export type StepArguments = {
   drainReplica: { replica: Replica };
   /** Every shard is without the replica: the wait begins. */
   waitForDrain: { replica: Replica; drainMs: number };
+  /** No edge sends to it any more: what is left of the wait is for requests under way. */
+  acknowledgeDrain: { replica: Replica; drainMs: number };
   /** `keep`: only until an attempt with another container has ended. */
   stopReplica: { replica: Replica; graceSeconds: number; afterwards: 'remove' | 'keep' };
   removeReplica: { replica: Replica };
@@ -61,6 +63,7 @@ export const stepVerbs: Readonly<Record<StepAction, string>> = {
   abortReplica: 'abort',
   drainReplica: 'drain',
   waitForDrain: 'wait',
+  acknowledgeDrain: 'acknowledge',
   stopReplica: 'stop',
   removeReplica: 'remove',
   resumeReplica: 'resume',
