@@ -122,9 +122,9 @@ function changesIn(log: string): string[] {
     .map(({ method, uri }) => `${method} ${uri}`);
 }
 
-export type HttpsAnswer = { status: number; body: string };
+type HttpsAnswer = { status: number; body: string };
 
-export type FetchOptions = {
+type FetchOptions = {
   method?: string;
   body?: string;
   headers?: Readonly<Record<string, string>>;
@@ -133,7 +133,7 @@ export type FetchOptions = {
 };
 
 /** One request on a connection of its own, whose certificate must be the domain's. Throws unless something answers. */
-export function fetchHttps(
+function fetchHttps(
   port: number,
   domain: string,
   path: string,
