@@ -86,6 +86,13 @@ export const commands: readonly CommandSpec[] = [
     load: () => import('./heartbeat.ts'),
   },
   {
+    path: 'edge',
+    summary: 'bring Caddy and the balancer to the routes that the nodes publish',
+    options: [dryRunOption],
+    locks: true,
+    load: () => import('./edge.ts'),
+  },
+  {
     path: 'status',
     summary: 'what runs here and what each concern did last',
     options: [{ flags: '--cluster', description: 'every node in the store' }],

@@ -1,5 +1,5 @@
-// What spreads a domain's requests over its backends. There are two: Caddy by itself (caddy-balancer.ts), and HAProxy
-// behind Caddy (haproxy-balancer.ts). Caddy always has TLS and the domains.
+// What spreads a domain's requests over its backends. There are two: Caddy by itself, and HAProxy behind it
+// (haproxy-balancer.ts). Caddy always has TLS and the domains.
 import type { Route } from './route.ts';
 
 /** Caddy's whole document. */
