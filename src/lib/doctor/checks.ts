@@ -9,6 +9,7 @@ import { readHolds } from '../hold/holds.ts';
 import type { Check } from './check.ts';
 import { type Finding, failure, formatBytes, ok, orOk, skipped, warning } from './finding.ts';
 import { gatherAgents } from './gather-agents.ts';
+import { gatherBalancer, gatherCaddy } from './gather-edge.ts';
 import { gatherEngine } from './gather-engine.ts';
 import {
   gatherCertificates,
@@ -22,6 +23,8 @@ import { gatherFailures, gatherLocks, gatherRuns } from './gather-runs.ts';
 import { gatherStore } from './gather-store.ts';
 import { gatherPendingChanges } from './gather-units.ts';
 import { judgeAgents } from './judge-agents.ts';
+import { judgeBalancer } from './judge-balancer.ts';
+import { judgeCaddy } from './judge-caddy.ts';
 import { judgeContainers, judgeEngine, judgeEngineFailure } from './judge-engine.ts';
 import {
   judgeCertificates,
@@ -47,6 +50,11 @@ export const checks: readonly Check[] = [
   { name: 'locks', run: async (world) => judgeLocks(await gatherLocks(world), world.now) },
   { name: 'engine', run: checkEngine },
   { name: 'store', run: checkStore },
+  { name: 'caddy', run: forEdges(async (world, cluster) => judgeCaddy(await gatherCaddy(world, cluster))) },
+  {
+    name: 'balancer',
+    run: forEdges(async (world, cluster) => judgeBalancer(await gatherBalancer(world, cluster))),
+  },
   {
     name: 'certificates',
     run: async (world) => judgeCertificates(await gatherCertificates(world), world.now),
@@ -88,6 +96,14 @@ async function checkEngine({ config }: World): Promise<Finding[]> {
 
 function isApp(cluster: ClusterConfig | undefined): cluster is ClusterConfig {
   return cluster?.nodeId !== undefined && cluster.roles.includes('app');
+}
+
+/** Other machines are not bothered with a line. */
+function forEdges(run: (world: World, cluster: ClusterConfig) => Promise<Finding[]>): Check['run'] {
+  return async (world) => {
+    const { cluster } = world.config ?? {};
+    return cluster?.nodeId !== undefined && cluster.roles.includes('edge') ? await run(world, cluster) : [];
+  };
 }
 
 async function checkStore(world: World): Promise<Finding[]> {

@@ -33,10 +33,11 @@ export async function gatherRuns(world: World): Promise<RunFacts> {
 
 function expectedRuns({ config }: World): ExpectedRun[] {
   const { cluster } = config ?? {};
-  if (cluster?.nodeId === undefined || !cluster.roles.includes('app')) return [];
-  const { tickMs, livenessMs } = cluster.intervals;
+  if (cluster?.nodeId === undefined) return [];
+  const { tickMs, livenessMs, edgeMs } = cluster.intervals;
   return [
-    { concern: 'reconcile', everyMs: tickMs },
+    ...(cluster.roles.includes('app') ? [{ concern: 'reconcile', everyMs: tickMs }] : []),
+    ...(cluster.roles.includes('edge') ? [{ concern: 'edge', everyMs: edgeMs }] : []),
     { concern: 'heartbeat', everyMs: livenessMs },
   ];
 }

@@ -20,6 +20,8 @@ const properties = [
   'WantedBy',
   'NeedDaemonReload',
   'ActiveEnterTimestampMonotonic',
+  'ConditionResult',
+  'ConditionTimestampMonotonic',
 ];
 
 /** Installed units and loaded instances; undefined where systemd does not run or is not there. */
@@ -59,6 +61,8 @@ function toState(shown: UnitProperties): UnitState {
     nextMonotonic: shown['NextElapseUSecMonotonic'] ?? '',
     wantedBy: (shown['WantedBy'] ?? '').split(' ').filter((name) => name !== ''),
     needsReload: shown['NeedDaemonReload'] === 'yes',
+    // Before a first start systemd says `no`, too.
+    isUnneeded: shown['ConditionResult'] === 'no' && Number(shown['ConditionTimestampMonotonic']) > 0,
     ...(shown['ActiveState'] === 'active' && activeForMs >= 0 ? { activeForMs } : {}),
   };
 }

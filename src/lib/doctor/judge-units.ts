@@ -15,6 +15,8 @@ export type UnitState = {
   wantedBy: readonly string[];
   /** Its files have changed since systemd read them. */
   needsReload: boolean;
+  /** What it needs is not on this machine, so that it was not started: the balancer's socket without HAProxy. */
+  isUnneeded: boolean;
   /** For how long it has been active; undefined for one that is not. */
   activeForMs?: number;
 };
@@ -74,9 +76,10 @@ function judgeTarget(units: readonly UnitState[]): Finding[] {
 /** Of what waits for something: a service that is not running just now is as it should be. */
 function judgeStopped(units: readonly UnitState[]): Finding[] {
   const started = new Set(units.filter(({ active }) => active === 'active').map(({ unit }) => unit));
-  return units.flatMap(({ unit, active, wantedBy }) => {
+  return units.flatMap(({ unit, active, wantedBy, isUnneeded }) => {
     const wants = wantedBy.find((target) => started.has(target));
     if (!/\.(timer|path|socket)$/.test(unit) || active !== 'inactive' || wants === undefined) return [];
+    if (isUnneeded) return [];
     return [
       failure(`it is stopped, although ${wants} wants it`, { where: unit, fix: `systemctl start ${unit}` }),
     ];

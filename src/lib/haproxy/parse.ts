@@ -12,6 +12,17 @@ export function parseDescription(info: string): string | undefined {
   return /^description: (.*)$/im.exec(info)?.[1]?.trimEnd();
 }
 
+/** Out of `show info`. */
+export function parseVersion(info: string): string | undefined {
+  return /^Version: (\S+)/im.exec(info)?.[1];
+}
+
+/** Workers of before a reload that still have something to end, out of the master's `show proc`. */
+export function countOldWorkers(processes: string): number {
+  const old = /^# old workers\n((?:(?!#).*\n?)*)/m.exec(processes)?.[1] ?? '';
+  return old.split('\n').filter((line) => /\bworker\b/.test(line)).length;
+}
+
 /** Reloads since the last good one that the master gave up, out of its `show proc`. */
 export function parseFailedReloads(processes: string): number {
   return Number(/\[failed: (\d+)\]/.exec(processes)?.[1] ?? 0);

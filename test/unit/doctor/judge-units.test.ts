@@ -11,6 +11,7 @@ const unit = (name: string, overrides: Partial<UnitState> = {}): UnitState => ({
   nextMonotonic: '',
   wantedBy: [],
   needsReload: false,
+  isUnneeded: false,
   ...overrides,
 });
 const target = unit('reeve.target', { active: 'active', sub: 'active' });
@@ -65,6 +66,18 @@ describe('units', () => {
     ]);
     const ofAnotherRole = judgeUnits(states([target, { ...app, active: 'inactive' }, stopped]));
     expect(ofAnotherRole[0]?.level).toBe('ok');
+  });
+
+  it('that need a program which is not installed are not stopped', () => {
+    const edge = unit('reeve-edge.target', { active: 'active', sub: 'active' });
+    const socket = unit('reeve-balancer.socket', { wantedBy: ['reeve-edge.target'] });
+    expect(judgeUnits(states([target, edge, socket]))[0]).toMatchObject({
+      level: 'failure',
+      fix: 'systemctl start reeve-balancer.socket',
+    });
+    expect(judgeUnits(states([target, edge, { ...socket, isUnneeded: true }]))).toEqual([
+      { level: 'ok', what: '3 units in order' },
+    ]);
   });
 
   it.each(['start-limit-hit', 'unit-start-limit-hit', 'trigger-limit-hit'])(

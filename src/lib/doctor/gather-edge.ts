@@ -1,0 +1,97 @@
+// Asks the edge's Caddy and HAProxy, and systemd and the kernel about them.
+import { readFile } from 'node:fs/promises';
+import { fetchConfig } from '../caddy/admin.ts';
+import type { ClusterConfig } from '../config/config.ts';
+import { balancerService, masterSocket, runtimeSocket } from '../edge/balancer-path.ts';
+import { findCaddyBinary, knowsCloseDelay, readCaddyVersion } from '../edge/caddy-version.ts';
+import { isHaproxyInstalled } from '../edge/haproxy-binary.ts';
+import { describeError } from '../errors.ts';
+import { countOldWorkers, parseVersion } from '../haproxy/parse.ts';
+import { askMaster, askRuntime } from '../haproxy/runtime.ts';
+import { showUnits } from '../systemd/show.ts';
+import { gatherListeners } from './gather-listeners.ts';
+import type { BalancerFacts } from './judge-balancer.ts';
+import type { CaddyFacts, CaddyUnit } from './judge-caddy.ts';
+import type { World } from './world.ts';
+
+/** Below the time that a check has. */
+const deadlineMs = 4_000;
+
+export async function gatherCaddy(world: World, cluster: ClusterConfig): Promise<CaddyFacts> {
+  const { signal } = world;
+  const { admin, httpPort, httpsPort } = cluster.caddy;
+  const [error, binary, units, migrates, strangers, haproxy] = await Promise.all([
+    tellError(fetchConfig(admin, { signal })),
+    findCaddyBinary(),
+    world.units().then((known) => (known === undefined ? undefined : gatherCaddyUnits())),
+    readMigrates(),
+    gatherStrangers([httpPort, httpsPort]),
+    isHaproxyInstalled(),
+  ]);
+  const version = binary === undefined ? undefined : await readCaddyVersion(binary.path, { signal });
+  const isHaproxy = cluster.balancer === 'haproxy' || (cluster.balancer === 'auto' && haproxy);
+  return {
+    admin,
+    isInstalled: binary !== undefined,
+    delaysClose: knowsCloseDelay(version),
+    balancer: isHaproxy ? 'haproxy' : 'caddy',
+    strangers,
+    ...(error === undefined ? {} : { error }),
+    ...(version === undefined ? {} : { version }),
+    ...(units === undefined ? {} : { units }),
+    ...(migrates === undefined ? {} : { migrates }),
+  };
+}
+
+export async function gatherBalancer({ signal }: World, cluster: ClusterConfig): Promise<BalancerFacts> {
+  const { balancer: setting, haproxy } = cluster;
+  const isInstalled = await isHaproxyInstalled();
+  const facts = { setting, isInstalled, socket: runtimeSocket(haproxy), oldWorkers: 0 };
+  if (!isInstalled || setting === 'caddy') return facts;
+  const options = { signal, timeoutMs: deadlineMs, service: balancerService };
+  try {
+    const [info = ''] = await askRuntime(facts.socket, ['show info'], options);
+    const processes = await askMaster(masterSocket(haproxy), 'show proc', options);
+    const version = parseVersion(info);
+    return {
+      ...facts,
+      oldWorkers: countOldWorkers(processes),
+      ...(version === undefined ? {} : { version }),
+    };
+  } catch (error) {
+    return { ...facts, error: describeError(error) };
+  }
+}
+
+async function tellError(asked: Promise<unknown>): Promise<string | undefined> {
+  return await asked.then(
+    () => undefined,
+    (error: unknown) => describeError(error),
+  );
+}
+
+async function gatherCaddyUnits(): Promise<CaddyUnit[]> {
+  const properties = ['Id', 'ActiveState', 'UnitFileState', 'Restart', 'ExecStart', 'ExecReload'];
+  const shown = await showUnits(['caddy.service', 'caddy-api.service'], properties);
+  return shown.map((unit) => ({
+    unit: unit['Id'] ?? '',
+    active: ['active', 'activating', 'reloading'].includes(unit['ActiveState'] ?? ''),
+    enabled: unit['UnitFileState'] === 'enabled',
+    restart: unit['Restart'] ?? '',
+    resumes: / --resume( |$)/.test(unit['ExecStart'] ?? ''),
+    reloads: (unit['ExecReload'] ?? '') !== '',
+  }));
+}
+
+async function readMigrates(): Promise<boolean | undefined> {
+  const text = await readFile('/proc/sys/net/ipv4/tcp_migrate_req', 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : text.trim() !== '0';
+}
+
+/** Whoever listens there and is not Caddy, by whatever name its program has. */
+async function gatherStrangers(ports: readonly number[]): Promise<CaddyFacts['strangers']> {
+  const listeners = await gatherListeners(ports);
+  return listeners
+    .map(({ port, programs }) => ({ port, programs: programs.filter((name) => !name.startsWith('caddy')) }))
+    .filter(({ programs }) => programs.length > 0);
+}
