@@ -24,6 +24,8 @@ export type WorldOptions = {
   drainFloorMs?: number;
 };
 
+const node = { nodeId: 'web-1', privateIp: '10.0.0.1', probeHost: '127.0.0.1' };
+
 export class World {
   now = new Date('2026-06-04T03:00:00.000Z');
   desired: DesiredService[] = [];
@@ -50,7 +52,7 @@ export class World {
   facts(): Facts {
     return {
       now: this.now,
-      node: { nodeId: 'web-1', drainFloorMs: this.options.drainFloorMs ?? 3000, probeHost: '127.0.0.1' },
+      node: { ...node, drainFloorMs: this.options.drainFloorMs ?? 3000 },
       desired: this.known
         ? {
             kind: 'document',
@@ -65,7 +67,7 @@ export class World {
       ports: {},
       routingPublished: this.routingPublished,
       shards: this.edge.published,
-      applied: new Map(this.edge.applied),
+      applied: this.edge.answer(this.services, [...this.containers.values()]),
       probes: this.probes,
       holds: this.holds,
       announcedRemovals: this.announced,

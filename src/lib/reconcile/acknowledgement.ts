@@ -1,15 +1,18 @@
 // When every edge concerned holds the routing without a replica. Pure.
-import type { Facts, PublishedShard } from './facts.ts';
+import type { Facts, LeftBackend, PublishedShard } from './facts.ts';
 
 /**
  * True if all edges that were told that the replica behind the port has left report so. Where none is known to have been told,
  * or one says nothing, the floor has to do.
  */
 export function isAcknowledged(
-  { shards, applied }: Pick<Facts, 'shards' | 'applied'>,
+  facts: Pick<Facts, 'now' | 'node' | 'shards' | 'applied'>,
   hostPort: number | undefined,
 ): boolean {
-  const concerned = Object.entries(shards).filter(([, { left = [] }]) => hasPort(left, hostPort));
+  const { shards, applied } = facts;
+  const concerned = Object.entries(shards).filter(([, { left = [] }]) =>
+    left.some((backend) => backend.hostPort === hostPort && hasJustLeft(backend, facts)),
+  );
   return (
     concerned.length > 0 &&
     concerned.every(([edge, { fingerprint, unseen }]) => unseen === true && applied.get(edge) === fingerprint)
@@ -32,6 +35,11 @@ export function findEdgesToAsk({
   const concerns = ({ backends = [], left = [] }: PublishedShard): boolean =>
     draining.some(({ hostPort }) => hasPort(backends, hostPort) || hasPort(left, hostPort));
   return Object.keys(shards).filter((edge) => concerns(shards[edge] as PublishedShard));
+}
+
+/** Within the floor; later on the edge knows, report or not. An instant ahead is of a clock that was put back. */
+export function hasJustLeft({ at }: LeftBackend, { now, node }: Pick<Facts, 'now' | 'node'>): boolean {
+  return now.getTime() - Date.parse(at) < node.drainFloorMs;
 }
 
 function hasPort(backends: readonly { hostPort: number }[], hostPort: number | undefined): boolean {

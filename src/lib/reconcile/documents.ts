@@ -41,6 +41,7 @@ function isPublishedShard(value: unknown): value is PublishedShard {
   return (
     isBackendList(backends) &&
     isBackendList(left) &&
+    left.every((entry) => hasTexts(entry, ['at'])) &&
     isRecord(holders) &&
     hasTexts(holders, Object.keys(holders)) &&
     typeof unseen === 'boolean'

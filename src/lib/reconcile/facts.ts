@@ -54,8 +54,8 @@ export type PublishedShard = {
   fingerprint: string;
   lastWriteAt: string;
   backends?: readonly PublishedBackend[];
-  /** Backends of replicas that still run, gone from the shard: until the edge acknowledges, it may send to them. */
-  left?: readonly PublishedBackend[];
+  /** Backends of replicas that still run, gone from the shard. As long as the floor they may be sent to without a report. */
+  left?: readonly LeftBackend[];
   /** Who has each domain, in lower case, by the service's key. */
   holders?: Readonly<Record<string, string>>;
   /** The edge's report did not name this shard when it was written: so that once it does, the shard is in force. */
@@ -63,6 +63,9 @@ export type PublishedShard = {
 };
 
 export type PublishedBackend = { domain: string; hostPort: number };
+
+/** `at`: when the shard was planned that it is gone from. */
+export type LeftBackend = PublishedBackend & { at: string };
 
 export type PublishedShards = Readonly<Record<string, PublishedShard>>;
 
@@ -119,6 +122,8 @@ export type NodeFacts = {
   nodeId: string;
   /** Shortest wait between leaving the routing and being stopped, where an edge does not acknowledge. */
   drainFloorMs: number;
+  /** The address that edges reach this node's ports at. */
+  privateIp: string;
   /** Address that published ports are bound to and probed at. */
   probeHost: string;
 };

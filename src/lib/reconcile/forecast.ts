@@ -1,21 +1,25 @@
 // How long what a plan announces will take, as far as it can be known: start, health and drain times. Pure.
 import { serviceKey } from '../cluster/wire.ts';
 import type { Facts } from './facts.ts';
-import { drainMs, graceSeconds } from './plan-replica.ts';
+import { drainMs, drainTimeoutMs, graceSeconds } from './plan-replica.ts';
 
 /** A container is made and started in about this time, its image being here. */
 const createMs = 1000;
 /** A container that heeds its stop signal takes about this long. */
 const usualStopMs = 1000;
 
-export function forecastMs(facts: Facts, key: string, action: string): number {
-  if (facts.desired.kind === 'none') return 0;
+/** `isLongest`: an edge that acknowledges its drains ends it sooner. */
+export type Forecast = { ms: number; isLongest: boolean };
+
+export function forecast(facts: Facts, key: string, action: string): Forecast {
+  if (facts.desired.kind === 'none') return { ms: 0, isLongest: false };
   const service = facts.desired.services.find((candidate) => serviceKey(candidate) === key);
   const replicas = facts.replicas.filter((replica) => serviceKey(replica) === key);
   const leaveMs = Math.min(usualStopMs, graceSeconds(service) * 1000);
   const drains = replicas.some((replica) => replica.hostPort !== undefined);
   const outMs = (drains ? drainMs(facts, service) : 0) + leaveMs;
-  if (service === undefined) return outMs;
+  const isLongest = drains && drainMs(facts, service) > drainTimeoutMs(service);
+  if (service === undefined) return { ms: outMs, isLongest };
   const check = service.healthCheck;
   const provenMs =
     check === null || service.ingress === null ? 3000 : check.intervalMs * (check.healthyThreshold - 1);
@@ -23,11 +27,11 @@ export function forecastMs(facts: Facts, key: string, action: string): number {
   switch (action) {
     case 'rollout': {
       const rounds = Math.ceil(service.replicas / service.rollout.maxSurge);
-      return rounds * (inMs + outMs);
+      return { ms: rounds * (inMs + outMs), isLongest };
     }
     case 'scale down':
-      return outMs;
+      return { ms: outMs, isLongest };
     default:
-      return inMs + (action.startsWith('stop-first') ? leaveMs : 0);
+      return { ms: inMs + (action.startsWith('stop-first') ? leaveMs : 0), isLongest: false };
   }
 }

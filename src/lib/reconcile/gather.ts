@@ -127,6 +127,7 @@ function nodeFacts(session: Session): NodeFacts {
   return {
     nodeId: session.nodeId,
     drainFloorMs: Math.ceil(intervals.edgeMs * 1.5),
+    privateIp: session.privateIp,
     probeHost: loopbacks[address] ?? address,
   };
 }

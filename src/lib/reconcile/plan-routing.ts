@@ -5,7 +5,8 @@ import type { RejectedService } from '../cluster/desired.ts';
 import type { WriteDecision } from '../cluster/fingerprint.ts';
 import { buildShards, type RoutedService } from '../cluster/shard.ts';
 import { type Ingress, serviceKey, type UpstreamShard } from '../cluster/wire.ts';
-import type { DesiredFacts, Facts, PublishedBackend, PublishedShard, Replica } from './facts.ts';
+import { hasJustLeft } from './acknowledgement.ts';
+import type { DesiredFacts, Facts, LeftBackend, PublishedBackend, PublishedShard, Replica } from './facts.ts';
 
 type Route = RoutedService & { ingress: Ingress; isRun: boolean };
 
@@ -13,11 +14,11 @@ type Route = RoutedService & { ingress: Ingress; isRun: boolean };
 export type Claims = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 /** The shard of every edge that is named or was told of us before. */
-export function planShards(facts: Facts, privateIp: string): ReadonlyMap<string, UpstreamShard> {
+export function planShards(facts: Facts): ReadonlyMap<string, UpstreamShard> {
   const claims = findClaims(facts);
   return buildShards({
     nodeId: facts.node.nodeId,
-    privateIp,
+    privateIp: facts.node.privateIp,
     updatedAt: facts.now.toISOString(),
     services: routesOf(facts.desired).filter(
       (route) => holderOf(claims, route.ingress) === serviceKey(route),
@@ -85,29 +86,35 @@ export function nextPublished(
 ): PublishedShard {
   const previous = facts.shards[edge];
   const backends = shard.backends.map(({ domain, hostPort }) => ({ domain, hostPort }));
-  const before = [...(previous?.backends ?? []), ...(previous?.left ?? [])];
   // A report that named this shard before it was written is an old one, whatever has been in force since.
   const unseen = facts.applied.has(edge) && facts.applied.get(edge) !== fingerprint;
   return {
     fingerprint,
     lastWriteAt: facts.now.toISOString(),
     backends,
-    left: findLeft(facts, before, backends),
+    left: findLeft(facts, edge, backends),
     holders: findHolders(facts, edge, backends),
     unseen: decision === 'liveness' ? previous?.unseen === true : unseen,
   };
 }
 
-/** Backends that the shard had and has no more, as long as something runs behind them. */
-function findLeft(
-  facts: Facts,
-  before: readonly PublishedBackend[],
-  now: readonly PublishedBackend[],
-): PublishedBackend[] {
-  const there = new Set(now.map(({ hostPort }) => hostPort));
+/** Backends that are on their way out, or no longer routed to by some edge for another reason, while they run. */
+export function findLeaving(facts: Facts): PublishedBackend[] {
+  const unread = findUnreadPorts(facts);
+  const left = [...planShards(facts)].flatMap(([edge, { backends }]) => findLeft(facts, edge, backends));
+  return left.filter(({ hostPort }) => !unread.has(hostPort));
+}
+
+/** Backends that the edge's shard had and has no more, as long as something runs behind them. */
+function findLeft(facts: Facts, edge: string, backends: readonly PublishedBackend[]): LeftBackend[] {
+  const { backends: had = [], left = [] } = facts.shards[edge] ?? {};
+  const at = facts.now.toISOString();
+  const gone = [...had.map((backend) => ({ ...backend, at })), ...left];
+  const there = new Set(backends.map(({ hostPort }) => hostPort));
   const running = new Set(facts.replicas.map(({ hostPort }) => hostPort));
-  const left = before.filter(({ hostPort }) => running.has(hostPort) && !there.has(hostPort));
-  return [...new Map(left.map((backend) => [backend.hostPort, backend])).values()];
+  return gone.filter(
+    (backend) => running.has(backend.hostPort) && !there.has(backend.hostPort) && hasJustLeft(backend, facts),
+  );
 }
 
 /** Who is routed to now, or was before and claims the domain still. */

@@ -3,7 +3,7 @@ import type { Outcome, OutcomeKind } from '../outcome.ts';
 import { foldLines } from '../report/table.ts';
 import { formatDuration } from '../time.ts';
 import type { Facts, Stranger } from './facts.ts';
-import { forecastMs } from './forecast.ts';
+import { forecast } from './forecast.ts';
 import type { LoopResult } from './loop.ts';
 import type { Plan } from './plan.ts';
 import type { Trouble } from './report-status.ts';
@@ -34,19 +34,20 @@ export function renderPlan(facts: Facts, plan: Plan): Outcome {
       data: { actions: [], waiting: [], deferred: [], errors: [] },
     };
   }
-  const actions = plan.services.flatMap(({ key, headline }) => {
+  const announced = plan.services.flatMap(({ key, headline }) => {
     if (headline === undefined) return [];
     const [project = '', service = ''] = key.split('/');
-    const expectedMs = forecastMs(facts, key, headline.action);
-    return [{ action: headline.action, project, service, reason: headline.reason, expectedMs }];
+    const { ms, isLongest } = forecast(facts, key, headline.action);
+    const action = { action: headline.action, project, service, reason: headline.reason, expectedMs: ms };
+    return [{ action, length: `${isLongest ? 'at most' : 'about'} ${formatDuration(ms)}` }];
   });
   const waiting = plan.services.flatMap(({ key, problem, retryAt }): Trouble[] =>
     problem === undefined ? [] : [{ key, message: problem, ...(retryAt && { retryAt }) }],
   );
   const text = [
-    ...actions.map(
-      ({ action, project, service, reason, expectedMs }) =>
-        `${action} ${project}/${service}: ${reason} (about ${formatDuration(expectedMs)})`,
+    ...announced.map(
+      ({ action: { action, project, service, reason }, length }) =>
+        `${action} ${project}/${service}: ${reason} (${length})`,
     ),
     ...waiting.map((trouble) =>
       describeTrouble({ ...trouble, message: foldLines(trouble.message) }, facts.now),
@@ -55,6 +56,7 @@ export function renderPlan(facts: Facts, plan: Plan): Outcome {
     ...plan.errors.map(({ key, error }) => `${key}: ${error}`),
     ...facts.strangers.map(describeStranger),
   ];
+  const actions = announced.map(({ action }) => action);
   const data = { actions, waiting, deferred: plan.deferred, errors: plan.errors };
   if (actions.length > 0) return { outcome: 'pending', text, data };
   if (plan.errors.length > 0 || waiting.length > 0) return { outcome: 'failed', text, data };

@@ -4,6 +4,7 @@ import { buildNodeStatus, buildServiceStatus } from '../cluster/status.ts';
 import { type NodeStatus, type ServiceStatus, serviceKey } from '../cluster/wire.ts';
 import type { Facts } from './facts.ts';
 import type { Plan } from './plan.ts';
+import { findLeaving } from './plan-routing.ts';
 
 export type Trouble = {
   key: string;
@@ -109,19 +110,18 @@ function buildReeveDocument(
   };
 }
 
-/** Backends on their way out, with the domain that edges know them by; a removed service has no other. */
+/** Backends that leave the routing and run on: named before they are gone from a shard. */
 export function findDraining(facts: Facts): ReeveDocument['draining'] {
-  const { desired, shards, record } = facts;
+  const { desired, record } = facts;
   if (desired.kind === 'none') return [];
-  const known = new Map(desired.services.map((service) => [serviceKey(service), service.ingress?.domain]));
-  const published = Object.values(shards).flatMap(({ backends = [], left = [] }) => [...left, ...backends]);
-  const routed = new Map(published.map(({ hostPort, domain }) => [hostPort, domain]));
-  return facts.replicas.flatMap((replica) => {
+  const domains = new Map(desired.services.map((service) => [serviceKey(service), service.ingress?.domain]));
+  const draining = facts.replicas.flatMap((replica) => {
     const { hostPort, name } = replica;
-    if (hostPort === undefined) return [];
     const key = serviceKey(replica);
-    const domain = routed.get(hostPort) ?? known.get(key);
+    const domain = domains.get(key);
     const isDraining = record.services[key]?.replicas[name]?.phase === 'draining';
-    return isDraining && domain !== undefined ? [{ domain, hostPort }] : [];
+    return isDraining && domain !== undefined && hostPort !== undefined ? [[hostPort, domain] as const] : [];
   });
+  const leaving = findLeaving(facts).map(({ hostPort, domain }) => [hostPort, domain] as const);
+  return [...new Map([...draining, ...leaving])].map(([hostPort, domain]) => ({ domain, hostPort }));
 }

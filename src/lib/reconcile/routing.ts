@@ -25,7 +25,7 @@ export async function prepareRouting(session: Session, facts: Facts): Promise<Pr
   if (facts.desired.kind === 'none') return { writes: [], errors: [] };
   const writes: ShardWrite[] = [];
   const errors: string[] = [];
-  for (const [edge, planned] of planShards(facts, session.privateIp)) {
+  for (const [edge, planned] of planShards(facts)) {
     try {
       const shard = await keepUnreadRoutes(session, facts, edge, planned);
       const fingerprint = shardFingerprint(shard);
