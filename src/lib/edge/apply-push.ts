@@ -38,7 +38,7 @@ export function describePush({ edge }: EdgeSession, facts: EdgeFacts): EdgeChang
 
 /** As after a restart with its boot configuration, or another writer. */
 export function isLost({ live, memory }: EdgeFacts): boolean {
-  return live.kind === 'read' && memory.known !== null && memory.known.textHash !== live.textHash;
+  return live.kind === 'read' && memory.settled !== null && memory.settled.textHash !== live.textHash;
 }
 
 /** A last push that lies ahead of a clock that was set back counts as long ago. */

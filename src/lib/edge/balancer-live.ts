@@ -1,5 +1,7 @@
 // What the running balancer has: asked of it at every look, never remembered.
+import { createHash } from 'node:crypto';
 import {
+  describeServerStates,
   parseBusyServers,
   parseDescription,
   parseServerStates,
@@ -24,14 +26,21 @@ export async function fetchBalancerLive(directory: string, { signal }: LiveOptio
   return { structure: readStructure(parseDescription(info)), servers: parseServerStates(states) };
 }
 
-/** Those servers of some backends that have connections, as `BACKEND/SERVER`. */
+/** What it serves, and nothing of how it fares, as one hash. */
+export async function fetchBalancerStamp(directory: string, { signal }: LiveOptions): Promise<string> {
+  const commands = ['show info', 'show servers state'];
+  const options = { signal, service: balancerService };
+  const [info = '', states = ''] = await askRuntime(runtimeSocket({ directory }), commands, options);
+  const text = [parseDescription(info) ?? '', describeServerStates(states)].join('\n');
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** Servers that have connections, as `BACKEND/SERVER`. */
 export async function fetchBusyServers(
   directory: string,
-  backends: readonly string[],
   { signal }: LiveOptions,
 ): Promise<ReadonlySet<string>> {
-  const commands = backends.map((backend) => `show servers conn ${backend}`);
   const options = { signal, service: balancerService };
-  const answers = await askRuntime(runtimeSocket({ directory }), commands, options);
-  return new Set(answers.flatMap((answer) => [...parseBusyServers(answer)]));
+  const [answer = ''] = await askRuntime(runtimeSocket({ directory }), ['show servers conn'], options);
+  return parseBusyServers(answer);
 }

@@ -26,6 +26,10 @@ export type Balancer = {
   readonly name: 'caddy' | 'haproxy';
   /** The document that Caddy is to have for these routes. */
   buildCaddyDocument(routes: readonly Route[]): CaddyDocument;
+  /**
+   * Stands for what it serves now and for the file that it starts from. Undefined where it cannot be asked; never throws.
+   */
+  fetchStamp(): Promise<string | undefined>;
   /** Reads the running balancer. Throws UnavailableError where it cannot be asked. */
   compare(routes: readonly Route[]): Promise<BalancerState>;
   /** Brings the running balancer, and the file that it starts from, to the routes. Answers what it did. */

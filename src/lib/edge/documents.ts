@@ -1,22 +1,33 @@
-// `edge.json`: what an edge remembers between two ticks. Never what is served: that is asked of Caddy and the balancer.
+// What an edge remembers between two ticks. Never what is served: that is asked of Caddy and the balancer. `edge.json` is
+// small, so that a tick with nothing to do is; the shards themselves are in `edge-shards.json`.
 import { join } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import { defineDocument } from '../state/document.ts';
 import { isRecord, requireRecordOf, requireText } from '../state/shape.ts';
 import type { CheckedShard } from './shard.ts';
 
-/** A shard as last read, so that an unchanged one is not fetched again. */
-export type StoredShard = CheckedShard & { etag: string };
+/** What was in force when a tick had nothing to complain of: while all of it is the same there is nothing to do. */
+export type Settled = {
+  /** Of the shards and settings, as one hash. */
+  inputs: string;
+  /** sha256 of Caddy's own text for the document of these inputs. */
+  textHash: string;
+  /** Stands for what the balancer serves; absent until a tick has found nothing to change. */
+  stamp?: string;
+  domains: number;
+  backends: number;
+};
 
 export type EdgeDocument = {
   /** sha256 over the sorted `key@etag` lines of the last listing. */
   listing: string;
-  /** By node. */
-  shards: Readonly<Record<string, StoredShard>>;
+  /** Of the shards as last read, by node. */
+  etags: Readonly<Record<string, string>>;
+  /** Of what the shards say, as one hash: writing the same again changes the listing and not this. */
+  contents: string;
   /** Since when something in force is in no shard, by subject. */
   missingSince: Readonly<Record<string, string>>;
-  /** That this text of Caddy's (by its sha256) is the document for these shards and settings. */
-  known: { inputs: string; textHash: string } | null;
+  settled: Settled | null;
   /** When Caddy last took a document from us. */
   lastReloadAt: string | null;
   /** Fingerprints of the shards in force, by node. */
@@ -29,9 +40,10 @@ export type EdgeDocument = {
 
 export const emptyEdge: EdgeDocument = {
   listing: '',
-  shards: {},
+  etags: {},
+  contents: '',
   missingSince: {},
-  known: null,
+  settled: null,
   lastReloadAt: null,
   applied: {},
   repairs: 0,
@@ -41,14 +53,13 @@ export const emptyEdge: EdgeDocument = {
 export const edgeDocument = defineDocument<EdgeDocument>({
   version: 1,
   parse: (raw) => {
-    const { known, lastReloadAt, repairs, caddy } = raw;
+    const { settled, lastReloadAt, repairs, caddy } = raw;
     return {
       listing: requireText(raw, 'listing'),
-      shards: requireRecordOf(raw, 'shards', isStoredShard),
+      etags: requireRecordOf(raw, 'etags', isText),
+      contents: requireText(raw, 'contents'),
       missingSince: requireRecordOf(raw, 'missingSince', isText),
-      known: isRecord(known)
-        ? { inputs: requireText(known, 'inputs'), textHash: requireText(known, 'textHash') }
-        : null,
+      settled: isRecord(settled) ? parseSettled(settled) : null,
       lastReloadAt: isText(lastReloadAt) ? lastReloadAt : null,
       applied: requireRecordOf(raw, 'applied', isText),
       repairs: Number.isSafeInteger(repairs) ? (repairs as number) : 0,
@@ -59,8 +70,31 @@ export const edgeDocument = defineDocument<EdgeDocument>({
   },
 });
 
+/** Shards as last read, by node. */
+export type EdgeShardsDocument = { shards: Readonly<Record<string, CheckedShard>> };
+
+export const edgeShardsDocument = defineDocument<EdgeShardsDocument>({
+  version: 1,
+  parse: (raw) => ({ shards: requireRecordOf(raw, 'shards', isShard) }),
+});
+
 export function edgePath({ stateDir }: Pick<Paths, 'stateDir'>): string {
   return join(stateDir, 'edge.json');
+}
+
+export function edgeShardsPath({ stateDir }: Pick<Paths, 'stateDir'>): string {
+  return join(stateDir, 'edge-shards.json');
+}
+
+function parseSettled(raw: Record<string, unknown>): Settled {
+  const { stamp, domains, backends } = raw;
+  return {
+    inputs: requireText(raw, 'inputs'),
+    textHash: requireText(raw, 'textHash'),
+    ...(isText(stamp) ? { stamp } : {}),
+    domains: Number(domains),
+    backends: Number(backends),
+  };
 }
 
 function isText(value: unknown): value is string {
@@ -68,17 +102,14 @@ function isText(value: unknown): value is string {
 }
 
 /** As deep as a damaged file could mislead: what is in the lists was checked when it was read. */
-function isStoredShard(value: unknown): value is StoredShard {
+function isShard(value: unknown): value is CheckedShard {
+  if (!isRecord(value) || !isText(value['node']) || !isText(value['fingerprint'])) return false;
+  const { backends, rejected } = value;
+  const isBackend = (one: unknown): boolean => isRecord(one) && isText(one['domain']) && isText(one['host']);
   return (
-    isRecord(value) &&
-    isText(value['etag']) &&
-    isText(value['node']) &&
-    isText(value['fingerprint']) &&
-    Array.isArray(value['backends']) &&
-    value['backends'].every(
-      (backend) => isRecord(backend) && isText(backend['domain']) && isText(backend['host']),
-    ) &&
-    Array.isArray(value['rejected']) &&
-    value['rejected'].every(isRecord)
+    Array.isArray(backends) &&
+    backends.every(isBackend) &&
+    Array.isArray(rejected) &&
+    rejected.every(isRecord)
   );
 }

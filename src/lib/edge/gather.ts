@@ -1,61 +1,78 @@
 // Reads what an edge has to know: its shards, what Caddy serves, and, for what is missing, which nodes let it go on purpose.
-import { createHash } from 'node:crypto';
 import { fetchConfig } from '../caddy/admin.ts';
 import { reeveKey, upstreamPrefix } from '../cluster/keys.ts';
 import { describeError } from '../errors.ts';
+import { readDocument } from '../state/document.ts';
 import { isRecord } from '../state/shape.ts';
 import { version } from '../version.ts';
-import type { EdgeFacts, LiveCaddy } from './facts.ts';
-import { gatherShards } from './gather-shards.ts';
+import { type EdgeShardsDocument, edgeShardsDocument, edgeShardsPath } from './documents.ts';
+import type { EdgeFacts, Glance, LiveCaddy } from './facts.ts';
+import { listShards, type ShardList } from './gather-shards.ts';
 import { readLiveRoutes } from './live-routes.ts';
 import { mergeShards } from './merge.ts';
-import { isKnown } from './plan.ts';
+import { isDocumentKnown } from './plan.ts';
+import { hashConfigText } from './push.ts';
 import { dialOf, type Route } from './route.ts';
 import type { EdgeSession } from './session.ts';
-import { type CheckedShard, findDoubles } from './shard.ts';
+import { type CheckedShard, findDoubles, type Rejection } from './shard.ts';
 
-export type GatheredEdge = { facts: EdgeFacts; listing: string };
+export type Glanced = { glance: Glance; list: ShardList };
 
-/** Throws UnavailableError where the shards cannot be read. That Caddy does not answer is a fact like others. */
-export async function gatherEdge(session: EdgeSession): Promise<GatheredEdge> {
-  const { edge, store, memory, ctx } = session;
-  const prefix = upstreamPrefix(edge.clusterId, edge.edgeId);
-  const [{ listing, shards, gone }, live] = await Promise.all([
-    gatherShards(store, prefix, memory),
+/** Asks all three at once. Throws UnavailableError where the shards cannot be read; that others do not answer is a fact. */
+export async function glanceAtEdge(session: EdgeSession): Promise<Glanced> {
+  const { edge, store, memory, ctx, balancer } = session;
+  const shardMemory = { known: memory, readShards: () => readShards(session) };
+  const [list, live, stamp] = await Promise.all([
+    listShards(store, upstreamPrefix(edge.clusterId, edge.edgeId), shardMemory),
     readLive(session),
+    balancer.fetchStamp(),
   ]);
-  const singles = findDoubles(shards);
-  const wanted = mergeShards(singles.shards);
-  const facts = {
+  const { contents, gone } = list;
+  const glance = {
     now: ctx.clock.now(),
-    balancer: session.balancer.name,
     settings: describeSettings(session),
-    shards,
-    wanted,
-    rejected: [
-      ...(gone ? [{ node: 'store', subject: prefix, reason: 'no shard is left: the last routes stay' }] : []),
-      ...shards.flatMap(({ rejected }) => rejected),
-      ...singles.rejected,
-    ],
+    contents,
+    gone,
     live,
-    draining: new Set<string>(),
+    stamp,
     memory,
   };
-  const draining = isKnown(facts) ? facts.draining : await gatherDraining(session, facts);
-  return { facts: { ...facts, draining }, listing };
+  return { glance, list };
 }
 
-export async function readLive({ edge, ctx }: Pick<EdgeSession, 'edge' | 'ctx'>): Promise<LiveCaddy> {
+export async function gatherEdge(session: EdgeSession, { glance, list }: Glanced): Promise<EdgeFacts> {
+  const shards = await list.read();
+  const singles = findDoubles(shards);
+  const wanted = mergeShards(singles.shards);
+  const rejected = [
+    ...(glance.gone ? [noShards] : []),
+    ...shards.flatMap((shard) => shard.rejected),
+    ...singles.rejected,
+  ];
+  const facts = { ...glance, balancer: session.balancer.name, shards, wanted, rejected };
+  const draining = isDocumentKnown(glance) ? new Set<string>() : await gatherDraining(session, facts);
+  return { ...facts, draining };
+}
+
+const noShards: Rejection = {
+  node: 'store',
+  subject: 'upstream/',
+  reason: 'no shard is left: the last routes stay',
+};
+
+async function readShards({ ctx }: EdgeSession): Promise<EdgeShardsDocument['shards'] | undefined> {
+  const options = { now: ctx.clock.now(), log: ctx.log, repair: false };
+  const read = await readDocument(edgeShardsPath(ctx.paths), edgeShardsDocument, options);
+  return read.kind === 'ok' || read.kind === 'recovered' ? read.value.shards : undefined;
+}
+
+async function readLive({ edge, ctx }: EdgeSession): Promise<LiveCaddy> {
   try {
     const { text, etag } = await fetchConfig(edge.caddy.admin, { signal: ctx.signal });
-    return { kind: 'read', text, etag, textHash: hashText(text) };
+    return { kind: 'read', text, etag, textHash: hashConfigText(text) };
   } catch (error) {
     return { kind: 'unreadable', error };
   }
-}
-
-export function hashText(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }
 
 function describeSettings({ edge, balancer, caddy }: EdgeSession): string {

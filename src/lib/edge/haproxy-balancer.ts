@@ -1,5 +1,5 @@
 // HAProxy as the balancer: compares what runs with the routes, and changes what differs without a reload wherever it can.
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { HaproxyConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
@@ -9,14 +9,14 @@ import { writeFileAtomic } from '../state/atomic-file.ts';
 import { fileError } from '../state/file-error.ts';
 import type { Balancer, BalancerChange } from './balancer.ts';
 import { type BalancerFile, describeStructure, renderBalancerFile } from './balancer-file.ts';
-import { fetchBalancerLive, fetchBusyServers } from './balancer-live.ts';
+import { fetchBalancerLive, fetchBalancerStamp, fetchBusyServers } from './balancer-live.ts';
 import { balancerFile, balancerService, masterSocket, runtimeSocket } from './balancer-path.ts';
 import { applyServerSteps } from './balancer-servers.ts';
 import { requireUsable } from './haproxy-binary.ts';
 import {
   type BalancerStep,
   type FileStep,
-  findLeavingBackends,
+  hasDrained,
   planBalancer,
   type ServerStep,
 } from './plan-balancer.ts';
@@ -42,6 +42,14 @@ export function createHaproxyBalancer(
   const scope = { ctx, directory };
   return {
     name: 'haproxy',
+    fetchStamp: async () => {
+      try {
+        const { mtimeNs, size, ino } = await stat(balancerFile(ctx.paths), { bigint: true });
+        return `${await fetchBalancerStamp(directory, ctx)} ${mtimeNs} ${size} ${ino}`;
+      } catch {
+        return undefined;
+      }
+    },
     compare: async (routes) => {
       const steps = await gatherSteps(scope, routes, await compareFile(scope, routes));
       return { changes: steps.map(toChange) };
@@ -77,8 +85,7 @@ async function gatherSteps(
   { structure, isCurrent }: ComparedFile,
 ): Promise<BalancerStep[]> {
   const live = await fetchBalancerLive(directory, ctx);
-  const leaving = findLeavingBackends({ routes, live });
-  const busy = leaving.length === 0 ? new Set<string>() : await fetchBusyServers(directory, leaving, ctx);
+  const busy = hasDrained({ routes, live }) ? await fetchBusyServers(directory, ctx) : new Set<string>();
   return planBalancer({ routes, structure, isFileCurrent: isCurrent, live, busy });
 }
 

@@ -7,7 +7,8 @@ import type { Balancer } from './balancer.ts';
 import { buildCaddyDocument, type DocumentSettings } from './caddy-document.ts';
 import { findCaddyBinary, knowsCloseDelay, readCaddyVersion } from './caddy-version.ts';
 import { type EdgeDocument, edgeDocument, edgePath, emptyEdge } from './documents.ts';
-import { createHaproxyBalancer, isHaproxyInstalled } from './haproxy-balancer.ts';
+import { createHaproxyBalancer } from './haproxy-balancer.ts';
+import { isHaproxyInstalled } from './haproxy-binary.ts';
 import type { EdgeSession } from './session.ts';
 
 export async function openEdgeSession(
@@ -52,6 +53,8 @@ async function openBalancer(
 function createCaddyBalancer(settings: Omit<DocumentSettings, 'via'>): Balancer {
   return {
     name: 'caddy',
+    // Nothing but Caddy's document, which is compared by itself.
+    fetchStamp: async () => 'caddy',
     buildCaddyDocument: (routes) => buildCaddyDocument(routes, settings),
     compare: async () => ({ changes: [] }),
     apply: async () => [],

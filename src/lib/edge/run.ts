@@ -11,7 +11,7 @@ import type { EdgeChange } from './balancer.ts';
 import { foldChanges } from './history.ts';
 import { openEdgeSession } from './open-session.ts';
 import type { EdgeSession } from './session.ts';
-import { compareOnly, type EdgeTick, runTick } from './tick.ts';
+import { compareOnly, type EdgeTick, publisherOf, runTick } from './tick.ts';
 
 /** What the longest part of a tick may take: a document of Caddy's with thousands of certificates. In milliseconds. */
 const deadlineMs = 120_000;
@@ -42,14 +42,11 @@ export async function runEdge(
 }
 
 /** A tick that could not be done tells so in the edge's status, if the store can be written. */
-async function tellFailure(
-  { ctx, edge, store, balancer, memory }: EdgeSession,
-  error: unknown,
-): Promise<void> {
+async function tellFailure(session: EdgeSession, error: unknown): Promise<void> {
+  const { ctx, balancer, memory } = session;
   const report = { balancer: balancer.name, applied: memory.applied, rejected: [], repairs: memory.repairs };
   try {
-    const publisher = { ctx, cluster: edge, store, nodeId: edge.edgeId, role: 'edge' as const };
-    await publishFailure(publisher, describeError(error), { edge: report });
+    await publishFailure(publisherOf(session), describeError(error), { edge: report });
   } catch (second) {
     ctx.log.warning(`cannot publish the failure: ${describeError(second)}`);
   }
@@ -78,10 +75,13 @@ function exitCodeOf({ troubles }: EdgeTick): ExitCode {
   return isUnavailable ? ExitCode.unavailable : ExitCode.failed;
 }
 
-function describe({ changes, troubles, routes }: EdgeTick): Required<Pick<Outcome, 'text' | 'data'>> {
-  const served = routes.filter(({ backends }) => backends.length > 0);
-  const backends = served.reduce((sum, route) => sum + route.backends.length, 0);
-  const summary = `${count(served.length, 'domain')}, ${count(backends, 'backend')}`;
+function describe({
+  changes,
+  troubles,
+  domains,
+  backends,
+}: EdgeTick): Required<Pick<Outcome, 'text' | 'data'>> {
+  const summary = `${count(domains, 'domain')}, ${count(backends, 'backend')}`;
   return {
     text: [
       ...troubles.map(({ subject, message }) => `${subject}: ${message}`),
@@ -90,7 +90,7 @@ function describe({ changes, troubles, routes }: EdgeTick): Required<Pick<Outcom
     data: {
       actions: changes,
       troubles: troubles.map(({ subject, message }) => ({ subject, message })),
-      domains: served.length,
+      domains,
       backends,
     },
   };

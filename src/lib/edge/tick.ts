@@ -1,16 +1,24 @@
 // One tick: the balancer first and Caddy after it, so that a new domain never leads nowhere. What one of the two refuses
 // keeps the other from nothing.
 import { describeError, ReeveError } from '../errors.ts';
-import { publishStatus } from '../publish/status-writer.ts';
-import { writeDocumentIfChanged } from '../state/document.ts';
+import { type Publisher, publishStatus, repeatIfDue } from '../publish/status-writer.ts';
+import { writeDocument, writeDocumentIfChanged } from '../state/document.ts';
 import { version } from '../version.ts';
 import { applyPush, describePush, isLost, type Pushed } from './apply-push.ts';
 import type { EdgeChange } from './balancer.ts';
-import { type EdgeDocument, edgeDocument, edgePath } from './documents.ts';
+import {
+  type EdgeDocument,
+  edgeDocument,
+  edgePath,
+  edgeShardsDocument,
+  edgeShardsPath,
+  type Settled,
+} from './documents.ts';
 import type { EdgeFacts } from './facts.ts';
-import { type GatheredEdge, gatherEdge } from './gather.ts';
+import { gatherEdge, glanceAtEdge } from './gather.ts';
+import type { ShardList } from './gather-shards.ts';
 import { recordChanges } from './history.ts';
-import { type EdgePlan, planEdge } from './plan.ts';
+import { type EdgePlan, isSettled, planEdge } from './plan.ts';
 import { isSameDocument } from './push.ts';
 import { reportEdge, type Trouble } from './report.ts';
 import type { EdgeSession } from './session.ts';
@@ -20,30 +28,32 @@ export type EdgeTick = {
   changes: readonly EdgeChange[];
   /** What is not as it should be. */
   troubles: readonly Trouble[];
-  routes: EdgePlan['routes'];
+  domains: number;
+  backends: number;
 };
 
 /** Throws where the shards cannot be read; everything else is a trouble of the result. */
 export async function runTick(session: EdgeSession): Promise<EdgeTick> {
-  const gathered = await gatherEdge(session);
-  const { facts } = gathered;
+  const glanced = await glanceAtEdge(session);
+  const rest = isSettled(glanced.glance) && (await repeatIfDue(publisherOf(session)));
+  if (rest) return describeRest(session.memory);
+  const facts = await gatherEdge(session, glanced);
   const plan = planEdge(facts);
   const troubles = rejections(facts);
   const balanced = await attempt(troubles, 'balancer', () => session.balancer.apply(plan.routes));
   const pushed = await attempt(troubles, 'caddy', () => applyPush(session, facts, plan));
   const changes = [...(balanced ?? []), ...(pushed?.change === undefined ? [] : [pushed.change])];
-  const inForce = balanced !== undefined && pushed !== undefined;
-  const memory = remember(session, gathered, { plan, pushed, inForce });
-  await writeDocumentIfChanged(edgePath(session.ctx.paths), edgeDocument, memory);
+  const memory = remember(session, { facts, list: glanced.list, plan, balanced, pushed, troubles });
+  await saveMemory(session, memory, facts);
   await recordChanges(session.ctx, changes);
   const look = { facts, plan, memory, troubles, force: changes.length > 0 };
   await attempt(troubles, 'status', () => publishTick(session, look));
-  return { changes, troubles, routes: plan.routes };
+  return { changes, troubles, ...countServed(plan.routes) };
 }
 
 /** The same look without a change: what a tick would do. */
 export async function compareOnly(session: EdgeSession): Promise<EdgeTick> {
-  const { facts } = await gatherEdge(session);
+  const facts = await gatherEdge(session, await glanceAtEdge(session));
   const { routes } = planEdge(facts);
   const troubles = rejections(facts);
   const state = await attempt(troubles, 'balancer', () => session.balancer.compare(routes));
@@ -51,30 +61,66 @@ export async function compareOnly(session: EdgeSession): Promise<EdgeTick> {
   if (facts.live.kind === 'unreadable') troubles.push(troubleOf('caddy', facts.live.error));
   else if (!isSameDocument(facts.live.text, session.balancer.buildCaddyDocument(routes)))
     changes.push(describePush(session, facts));
-  return { changes, troubles, routes };
+  return { changes, troubles, ...countServed(routes) };
 }
 
-type Done = { plan: EdgePlan; pushed: Pushed | undefined; inForce: boolean };
+type Done = {
+  facts: EdgeFacts;
+  list: ShardList;
+  plan: EdgePlan;
+  /** Undefined where it failed. */
+  balanced: readonly EdgeChange[] | undefined;
+  pushed: Pushed | undefined;
+  troubles: readonly Trouble[];
+};
 
-function remember(
-  { ctx, caddy }: EdgeSession,
-  { facts, listing }: GatheredEdge,
-  { plan, pushed, inForce }: Done,
-): EdgeDocument {
-  const { memory } = facts;
+function remember({ ctx, caddy, memory }: EdgeSession, done: Done): EdgeDocument {
+  const { facts, list, plan, balanced, pushed } = done;
   const isSent = pushed?.change !== undefined;
-  const known = pushed?.textHash === undefined ? null : { inputs: plan.inputs, textHash: pushed.textHash };
   return {
-    listing,
-    shards: Object.fromEntries(facts.shards.map((shard) => [shard.node, shard])),
+    listing: list.listing,
+    etags: list.etags,
+    contents: list.contents,
     missingSince: plan.missingSince,
-    known: pushed === undefined ? memory.known : known,
+    settled: pushed === undefined ? memory.settled : settle(done),
     lastReloadAt: isSent ? ctx.clock.now().toISOString() : memory.lastReloadAt,
     // Where something failed, what was in force before: a node whose shard is another by now finds no answer in it.
-    applied: inForce ? plan.acknowledgeable : memory.applied,
+    applied: balanced !== undefined && pushed !== undefined ? plan.acknowledgeable : memory.applied,
     repairs: memory.repairs + (isSent && isLost(facts) ? 1 : 0),
     caddy,
   };
+}
+
+/** The stamp is what was there before: only a tick that has changed nothing knows that it stands for what is wanted. */
+function settle({ facts, plan, balanced, pushed, troubles }: Done): Settled | null {
+  if (pushed?.textHash === undefined) return null;
+  const isQuiet = balanced?.length === 0 && troubles.length === 0;
+  const isHeld = Object.keys(plan.missingSince).length > 0;
+  return {
+    inputs: plan.inputs,
+    textHash: pushed.textHash,
+    ...(isQuiet && !isHeld && facts.stamp !== undefined && { stamp: facts.stamp }),
+    ...countServed(plan.routes),
+  };
+}
+
+/** The shards first: an etag that is remembered without its shard would never be fetched again. */
+async function saveMemory({ ctx, memory }: EdgeSession, next: EdgeDocument, facts: EdgeFacts): Promise<void> {
+  if (next.contents !== memory.contents) {
+    const shards = Object.fromEntries(facts.shards.map((shard) => [shard.node, shard]));
+    await writeDocument(edgeShardsPath(ctx.paths), edgeShardsDocument, { shards });
+  }
+  await writeDocumentIfChanged(edgePath(ctx.paths), edgeDocument, next);
+}
+
+function describeRest({ settled }: EdgeDocument): EdgeTick {
+  const { domains = 0, backends = 0 } = settled ?? {};
+  return { changes: [], troubles: [], domains, backends };
+}
+
+function countServed(routes: EdgePlan['routes']): Pick<EdgeTick, 'domains' | 'backends'> {
+  const served = routes.filter(({ backends }) => backends.length > 0);
+  return { domains: served.length, backends: served.reduce((sum, { backends }) => sum + backends.length, 0) };
 }
 
 type Look = {
@@ -89,7 +135,7 @@ async function publishTick(
   session: EdgeSession,
   { facts, plan, memory, troubles, force }: Look,
 ): Promise<void> {
-  const { ctx, edge, store, balancer } = session;
+  const { edge, balancer } = session;
   const nodeId = edge.edgeId;
   const { lastReloadAt, applied, repairs } = memory;
   const rejected = facts.rejected.map(({ node, subject, reason }) => ({ node, subject, reason }));
@@ -103,7 +149,11 @@ async function publishTick(
     },
     { nodeId, agentId: edge.agentId, agentVersion: edge.agentVersion, reeveVersion: version },
   );
-  await publishStatus({ ctx, cluster: edge, store, nodeId, role: 'edge' }, { ...report, force });
+  await publishStatus(publisherOf(session), { ...report, force });
+}
+
+export function publisherOf({ ctx, edge, store }: EdgeSession): Publisher {
+  return { ctx, cluster: edge, store, nodeId: edge.edgeId, role: 'edge' };
 }
 
 function rejections({ rejected }: EdgeFacts): Trouble[] {

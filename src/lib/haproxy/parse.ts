@@ -23,18 +23,44 @@ export function countOldWorkers(processes: string): number {
   return old.split('\n').filter((line) => /\bworker\b/.test(line)).length;
 }
 
-/** Reloads since the last good one that the master gave up, out of its `show proc`. */
-export function parseFailedReloads(processes: string): number {
-  return Number(/\[failed: (\d+)\]/.exec(processes)?.[1] ?? 0);
+export type Reloads = {
+  /** Since its start, good or not. */
+  count: number;
+  /** Those since the last good one. */
+  failed: number;
+};
+
+/** Out of the master's `show proc`; undefined if it does not tell. */
+export function parseReloads(processes: string): Reloads | undefined {
+  const match = /^\d+ +master +(\d+) +\[failed: (\d+)\]/m.exec(processes);
+  return match === null ? undefined : { count: Number(match[1]), failed: Number(match[2]) };
 }
 
 /** Bits of `srv_admin_state`, each for another way into the state. */
 const maintenanceBits = 0x01 | 0x02 | 0x04 | 0x20 | 0x40;
 const drainBits = 0x08 | 0x10;
 
-/** Out of `show servers state`: a version, the names of the columns, a line a server. */
+/** Out of `show servers state`. */
 export function parseServerStates(answer: string): ServerStates {
-  const [version, header = '', ...lines] = answer.split('\n');
+  const states = new Map<string, Map<string, ServerState>>();
+  for (const [backend, server, state] of readServers(answer)) {
+    const servers = states.get(backend);
+    if (servers === undefined) states.set(backend, new Map([[server, stateOf(Number(state))]]));
+    else servers.set(server, stateOf(Number(state)));
+  }
+  return states;
+}
+
+/** The same as one text, which is alike for the same servers in the same states. */
+export function describeServerStates(answer: string): string {
+  const lines: string[] = [];
+  for (const [backend, server, state] of readServers(answer)) lines.push(`${backend}/${server} ${state}`);
+  return lines.join('\n');
+}
+
+/** Backend, server and its bits, line by line: a version and the names of the columns stand before them. */
+function* readServers(answer: string): Generator<readonly [backend: string, server: string, bits: string]> {
+  const [version = '', header = ''] = answer.split('\n', 2);
   const columns = header.replace(/^# /, '').split(' ');
   const [backendAt, serverAt, stateAt] = ['be_name', 'srv_name', 'srv_admin_state'].map((name) =>
     columns.indexOf(name),
@@ -42,16 +68,22 @@ export function parseServerStates(answer: string): ServerStates {
   if (version !== '1' || Math.min(backendAt, serverAt, stateAt) < 0) {
     throw new UnavailableError('cannot read the servers of HAProxy: its answer has another form');
   }
-  const states = new Map<string, Map<string, ServerState>>();
-  for (const line of lines) {
-    const fields = line.split(' ');
-    const [backend, server, state] = [fields[backendAt], fields[serverAt], fields[stateAt]];
-    if (backend === undefined || server === undefined || state === undefined) continue;
-    const servers = states.get(backend);
-    if (servers === undefined) states.set(backend, new Map([[server, stateOf(Number(state))]]));
-    else servers.set(server, stateOf(Number(state)));
+  // Thousands of lines with two dozen fields each: no more of them than are needed.
+  const fieldsRead = Math.max(backendAt, serverAt, stateAt) + 1;
+  for (const line of linesAfter(answer, version.length + header.length + 2)) {
+    const fields = line.split(' ', fieldsRead);
+    const [backend, server, bits] = [fields[backendAt], fields[serverAt], fields[stateAt]];
+    if (backend !== undefined && server !== undefined && bits !== undefined) yield [backend, server, bits];
   }
-  return states;
+}
+
+function* linesAfter(text: string, start: number): Generator<string> {
+  for (let at = start; at < text.length; ) {
+    const end = text.indexOf('\n', at);
+    const next = end < 0 ? text.length : end;
+    yield text.slice(at, next);
+    at = next + 1;
+  }
 }
 
 function stateOf(bits: number): ServerState {

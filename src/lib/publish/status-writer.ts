@@ -16,12 +16,11 @@ import type { Paths } from '../config/paths.ts';
 import type { Context } from '../context.ts';
 import { UnavailableError } from '../errors.ts';
 import type { CpuTimes } from '../host/parse.ts';
-import type { Sampled } from '../host/sample.ts';
 import { withLock } from '../lock/with-locks.ts';
 import { defineDocument, readDocument, writeDocument } from '../state/document.ts';
 import { isRecord, requireText } from '../state/shape.ts';
 import type { Store } from '../store/store.ts';
-import { chooseHost, withHost } from './host.ts';
+import { chooseHost, type StatusHost, withHost } from './host.ts';
 
 /** What was published last: the body as sent, its fingerprints with the instants of the writes, the counters of its sample. */
 export type Published = { body: NodeStatus; status: WriteRecord; reeve: WriteRecord | null; cpu?: CpuTimes };
@@ -72,7 +71,7 @@ export async function publishStatus(publisher: Publisher, publication: Publicati
  */
 export async function repeatStatus(
   publisher: Publisher,
-  { host, cpu }: Sampled,
+  { host, cpu }: StatusHost,
   check: () => Promise<void>,
 ): Promise<boolean> {
   const { ctx, cluster, store, nodeId } = publisher;
@@ -85,9 +84,25 @@ export async function repeatStatus(
     const body = withHost({ ...previous.body, lastSeen: now, services }, host);
     await putDocument(store, statusKey(cluster.clusterId, nodeId), body);
     repeated = true;
-    return { ...previous, body, status: { ...previous.status, lastWriteAt: now }, cpu };
+    const status = { ...previous.status, lastWriteAt: now };
+    return { ...previous, body, status, ...(cpu === undefined ? {} : { cpu }) };
   });
   return repeated;
+}
+
+/**
+ * Repeats what was published last once that is old: for who knows that nothing has changed. False where nothing has been
+ * published yet.
+ */
+export async function repeatIfDue(publisher: Publisher): Promise<boolean> {
+  const { ctx, cluster, role } = publisher;
+  const known = await readPublished(ctx, role);
+  if (known === undefined) return false;
+  const { fingerprint } = known.status;
+  const decision = decideWrite(known.status, fingerprint, ctx.clock.now(), cluster.intervals.livenessMs);
+  logDecision(publisher, decision);
+  if (decision === 'skip') return true;
+  return await repeatStatus(publisher, await chooseHost(ctx, known), async () => {});
 }
 
 /** What `work` makes of the last publication is the next one; undefined keeps it. */
