@@ -30,6 +30,6 @@ async function timeProcess({ argv: [file, ...args], env }: TimedCase): Promise<n
   return tookMs;
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }

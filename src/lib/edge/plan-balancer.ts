@@ -19,7 +19,7 @@ export type BalancerFacts = {
   /** The file on disk is the one for these routes. */
   isFileCurrent: boolean;
   live: { structure: string | undefined; servers: ServerStates };
-  /** Servers with connections, as `BACKEND/SERVER`; of those that leave it must be known. */
+  /** Servers with connections, as `BACKEND/SERVER`; of those that are drained it must be known. */
   busy: ReadonlySet<string>;
 };
 
@@ -37,12 +37,11 @@ export function planBalancer(facts: BalancerFacts): BalancerStep[] {
   return [...planWrite(isFileCurrent, 'its servers have changed'), ...joins, ...leaves];
 }
 
-/** Backends with servers that are drained and no longer desired: to plan, it must be known which of them are still in use. */
-export function findLeavingBackends({ routes, live }: Pick<BalancerFacts, 'routes' | 'live'>): string[] {
-  return routes.flatMap((route) => {
-    const name = backendName(route.domain);
-    const left = leavingServers(route, live.servers.get(name) ?? new Map());
-    return left.some(([, state]) => state !== 'ready') ? [name] : [];
+/** Servers are drained that no node serves: to plan, it must be known which of them are still in use. */
+export function hasDrained({ routes, live }: Pick<BalancerFacts, 'routes' | 'live'>): boolean {
+  return routes.some((route) => {
+    const left = leavingServers(route, live.servers.get(backendName(route.domain)) ?? new Map());
+    return left.some(([, state]) => state !== 'ready');
   });
 }
 

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StepError, UnavailableError } from '../errors.ts';
 import { formatDuration } from '../time.ts';
-import { parseDescription, parseFailedReloads } from './parse.ts';
+import { parseDescription, parseReloads, type Reloads } from './parse.ts';
 import { askMaster, askRuntime, type RuntimeOptions } from './runtime.ts';
 
 export type ReloadOptions = RuntimeOptions & {
@@ -17,27 +17,49 @@ export type ReloadOptions = RuntimeOptions & {
 
 const defaultDeadlineMs = 30_000;
 const pollMs = 20;
+/** The master starts itself anew once a worker is up, and an order that meets it just then is lost. */
+const againMs = 2_000;
 
 /** Throws StepError if no worker comes up with the file; the old one then goes on. */
 export async function reloadWorkers(masterSocket: string, options: ReloadOptions): Promise<void> {
   const { signal, service, deadlineMs = defaultDeadlineMs } = options;
-  const failedBefore = await readFailedReloads(masterSocket, options);
-  // Before 2.7 it answers nothing and at once; since then with the result and what the new worker said.
-  const answer = await askMaster(masterSocket, 'reload', { timeoutMs: deadlineMs, ...options });
-  if (answer.startsWith('Success=0')) throw failure(service, reasonIn(answer));
   const until = performance.now() + deadlineMs;
+  const order: Order = { before: undefined, givenAt: Number.NEGATIVE_INFINITY };
   while (performance.now() < until) {
     if ((await whileAway(readDescription(options))) === options.description) return;
-    const failed = await whileAway(readFailedReloads(masterSocket, options));
-    if (failed !== undefined && failed > failedBefore) {
-      throw failure(service, `it could not use its configuration (journalctl -u ${service} tells why)`);
-    }
+    const reloads = await whileAway(readReloads(masterSocket, options));
+    if (reloads !== undefined) await followOrder(masterSocket, order, reloads, options);
     await sleep(pollMs, undefined, { signal }).catch(() => {});
   }
-  throw failure(
-    service,
-    `no worker with the new configuration has answered within ${formatDuration(deadlineMs)}`,
-  );
+  // Where the master never answered, it says why.
+  if (order.before === undefined) await readReloads(masterSocket, options);
+  const cause = `no worker with the new configuration has answered within ${formatDuration(deadlineMs)}`;
+  throw failure(service, cause);
+}
+
+type Order = { before: Reloads | undefined; givenAt: number };
+
+/** Gives the order, and once more where the master shows no sign of it. */
+async function followOrder(
+  masterSocket: string,
+  order: Order,
+  reloads: Reloads,
+  options: ReloadOptions,
+): Promise<void> {
+  order.before ??= reloads;
+  if (reloads.failed > order.before.failed) throw failure(options.service, unusable(options.service));
+  if (reloads.count !== order.before.count || performance.now() - order.givenAt < againMs) return;
+  order.givenAt = performance.now();
+  await whileAway(giveOrder(masterSocket, options));
+}
+
+/** Before 2.7 it answers at once and nothing; since then once it is done, with the result and what the new worker said. */
+async function giveOrder(masterSocket: string, options: ReloadOptions): Promise<void> {
+  const { service, deadlineMs = defaultDeadlineMs } = options;
+  const answer = await askMaster(masterSocket, 'reload', { ...options, timeoutMs: deadlineMs });
+  if (!answer.startsWith('Success=0')) return;
+  const alert = answer.split('\n').find((line) => line.includes('[ALERT]'));
+  throw failure(service, alert ?? unusable(service));
 }
 
 async function readDescription({ runtimeSocket, ...options }: ReloadOptions): Promise<string | undefined> {
@@ -45,8 +67,8 @@ async function readDescription({ runtimeSocket, ...options }: ReloadOptions): Pr
   return parseDescription(info);
 }
 
-async function readFailedReloads(masterSocket: string, options: RuntimeOptions): Promise<number> {
-  return parseFailedReloads(await askMaster(masterSocket, 'show proc', options));
+async function readReloads(masterSocket: string, options: RuntimeOptions): Promise<Reloads | undefined> {
+  return parseReloads(await askMaster(masterSocket, 'show proc', options));
 }
 
 /** Master and workers are away for moments in which they start themselves anew. */
@@ -63,7 +85,6 @@ function failure(service: string, cause: string): StepError {
   return new StepError(`cannot reload ${service}: ${cause}`);
 }
 
-function reasonIn(answer: string): string {
-  const lines = answer.split('\n').filter((line) => !line.startsWith('Success=') && line !== '--');
-  return lines.find((line) => line.includes('[ALERT]')) ?? lines[0] ?? 'it could not use its configuration';
+function unusable(service: string): string {
+  return `it could not use its configuration (journalctl -u ${service} tells why)`;
 }

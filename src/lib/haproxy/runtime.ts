@@ -27,7 +27,9 @@ export async function askRuntime(
   const odd = commands.find((command) => /[\r\n;]|^\s*$/.test(command));
   if (odd !== undefined) throw new InternalError(`${JSON.stringify(odd)} is not one command of HAProxy`);
   const lines = ['prompt', ...commands, 'quit'];
-  const text = await exchange(socketPath, `${lines.join('\n')}\n`, options);
+  // Not half-closed: HAProxy may then drop the connection in the middle of its answers. `quit` ends it.
+  const request = `${lines.join('\n')}\n`;
+  const text = await exchange(socketPath, (socket) => socket.write(request), options);
   // Before the first answer stands that to `prompt`, which is empty; `quit` has none.
   const [, ...answers] = text.split(prompt);
   if (answers.length !== commands.length + 1) {
@@ -45,10 +47,14 @@ export async function askMaster(
   command: string,
   options: RuntimeOptions,
 ): Promise<string> {
-  return (await exchange(socketPath, `${command}\n`, options)).trimEnd();
+  return (await exchange(socketPath, (socket) => socket.end(`${command}\n`), options)).trimEnd();
 }
 
-function exchange(socketPath: string, request: string, options: RuntimeOptions): Promise<string> {
+function exchange(
+  socketPath: string,
+  send: (socket: Socket) => void,
+  options: RuntimeOptions,
+): Promise<string> {
   const { signal, timeoutMs = defaultTimeoutMs } = options;
   return new Promise((resolve, reject) => {
     const socket = connect({ path: socketPath, allowHalfOpen: true });
@@ -72,7 +78,7 @@ function exchange(socketPath: string, request: string, options: RuntimeOptions):
       stop();
       resolve(text);
     });
-    socket.end(request);
+    send(socket);
   });
 }
 
