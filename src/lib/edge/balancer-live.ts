@@ -1,7 +1,7 @@
 // What the running balancer has: asked of it at every look, never remembered.
 import { createHash } from 'node:crypto';
 import {
-  describeServerStates,
+  describeReadyServers,
   parseBusyServers,
   parseDescription,
   parseServerStates,
@@ -26,12 +26,20 @@ export async function fetchBalancerLive(directory: string, { signal }: LiveOptio
   return { structure: readStructure(parseDescription(info)), servers: parseServerStates(states) };
 }
 
-/** What it serves, and nothing of how it fares, as one hash. */
-export async function fetchBalancerStamp(directory: string, { signal }: LiveOptions): Promise<string> {
+/**
+ * What it serves, and nothing of how it fares, as one hash. Undefined while a server is not ready: one that is drained has
+ * to be looked at until nothing uses it any more.
+ */
+export async function fetchBalancerStamp(
+  directory: string,
+  { signal }: LiveOptions,
+): Promise<string | undefined> {
   const commands = ['show info', 'show servers state'];
   const options = { signal, service: balancerService };
   const [info = '', states = ''] = await askRuntime(runtimeSocket({ directory }), commands, options);
-  const text = [parseDescription(info) ?? '', describeServerStates(states)].join('\n');
+  const servers = describeReadyServers(states);
+  if (servers === undefined) return undefined;
+  const text = [parseDescription(info) ?? '', servers].join('\n');
   return createHash('sha256').update(text).digest('hex');
 }
 

@@ -45,7 +45,8 @@ export function createHaproxyBalancer(
     fetchStamp: async () => {
       try {
         const { mtimeNs, size, ino } = await stat(balancerFile(ctx.paths), { bigint: true });
-        return `${await fetchBalancerStamp(directory, ctx)} ${mtimeNs} ${size} ${ino}`;
+        const served = await fetchBalancerStamp(directory, ctx);
+        return served === undefined ? undefined : `${served} ${mtimeNs} ${size} ${ino}`;
       } catch {
         return undefined;
       }

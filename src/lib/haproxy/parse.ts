@@ -51,10 +51,13 @@ export function parseServerStates(answer: string): ServerStates {
   return states;
 }
 
-/** The same as one text, which is alike for the same servers in the same states. */
-export function describeServerStates(answer: string): string {
+/** The same as one text, which is alike for the same servers; undefined where one of them is not ready. */
+export function describeReadyServers(answer: string): string | undefined {
   const lines: string[] = [];
-  for (const [backend, server, state] of readServers(answer)) lines.push(`${backend}/${server} ${state}`);
+  for (const [backend, server, bits] of readServers(answer)) {
+    if (bits !== '0') return undefined;
+    lines.push(`${backend}/${server}`);
+  }
   return lines.join('\n');
 }
 

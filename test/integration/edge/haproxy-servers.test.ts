@@ -1,5 +1,5 @@
 // Servers that come and go in a running HAProxy.
-import { readFileSync, renameSync, statSync, symlinkSync } from 'node:fs';
+import { appendFileSync, readFileSync, renameSync, statSync, symlinkSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { renderBalancerFile } from '../../../src/lib/edge/balancer-file.ts';
 import { balancerFile, runtimeSocket } from '../../../src/lib/edge/balancer-path.ts';
@@ -50,11 +50,15 @@ describe('servers of a domain', () => {
       const routes = [routeTo('a.test', [second])];
       await balancer.apply(routes);
       const whileOpen = await balancer.compare(routes);
+      const stamps = [await balancer.fetchStamp()];
       const said = await tunnel.say('hello');
       tunnel.close();
       await until(async () => (await balancer.compare(routes)).changes.length > 0);
       const changes = await balancer.apply(routes);
+      stamps.push(await balancer.fetchStamp());
 
+      // While it is drained, no tick may end at a glance.
+      expect(stamps).toEqual([undefined, expect.any(String)]);
       expect(whileOpen).toEqual({ changes: [] });
       expect(said).toBe('first: hello');
       const subject = `a.test 127.0.0.1:${first.backend.port}`;
@@ -165,6 +169,30 @@ describe('servers of a domain', () => {
     const bodies = [];
     for (let count = 0; count < 4; count += 1) bodies.push(await askBalancer(haproxy.address, 'a.test'));
     expect(bodies.filter(({ body }) => body !== 'second')).toEqual([]);
+  });
+});
+
+describe('the stamp', () => {
+  it('stands for the servers, the structure and the file, and for nothing of how they fare', async () => {
+    const [first, second] = [await startBackendServer('first'), await startBackendServer('second')];
+    const { haproxy, balancer } = await startBalanced([routeTo('a.test', [first])]);
+    const stamp = await balancer.fetchStamp();
+    await askBalancer(haproxy.address, 'a.test');
+    await first.stop();
+    await until(() => haproxy.log().includes('is DOWN'));
+    expect(await balancer.fetchStamp()).toBe(stamp);
+
+    const stamps = [stamp];
+    await balancer.apply([routeTo('a.test', [first, second])]);
+    stamps.push(await balancer.fetchStamp());
+    await balancer.apply([routeTo('a.test', [first, second]), routeTo('b.test', [])]);
+    stamps.push(await balancer.fetchStamp());
+    appendFileSync(balancerFile(haproxy), '\n');
+    stamps.push(await balancer.fetchStamp());
+    expect(new Set(stamps).size).toBe(4);
+
+    await haproxy.kill();
+    expect(await balancer.fetchStamp()).toBeUndefined();
   });
 });
 

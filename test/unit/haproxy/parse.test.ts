@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UnavailableError } from '../../../src/lib/errors.ts';
 import {
+  describeReadyServers,
   parseBusyServers,
   parseDescription,
   parseReloads,
@@ -54,6 +55,15 @@ describe('the servers of HAProxy', () => {
     'are not guessed from an answer of another form',
     (answer) => expect(() => parseServerStates(answer)).toThrow(UnavailableError),
   );
+
+  it('are told as one text while all are ready, whatever checks have found', () => {
+    const [version, header, first, , , , last] = states.split('\n');
+    const down = first?.replace(' 2 0 1 1 0 6 3 4 ', ' 0 0 1 1 9 7 2 0 ');
+    const ready = [version, header, first, last].join('\n');
+    expect(describeReadyServers(ready)).toBe('a.test/10.0.0.1:20000\n_.b.test/10.0.0.1:20001');
+    expect(describeReadyServers([version, header, down, last].join('\n'))).toBe(describeReadyServers(ready));
+    expect(describeReadyServers(states)).toBeUndefined();
+  });
 
   it('are busy with connections in use or idle', () => {
     expect(parseBusyServers(connections)).toEqual(new Set(['a.test/10.0.0.1:20000', 'a.test/fd00::1:20000']));
