@@ -19,6 +19,8 @@ export type EdgeOptions = {
   /** Default: of its own. */
   storeDir?: string;
   env?: Readonly<Record<string, string>>;
+  /** A hook other than the test's own. */
+  whenFinished?: (clean: () => void | Promise<void>) => void;
 };
 
 export type TestEdge = {
@@ -54,7 +56,8 @@ export type EdgeEnd = ProgramEnd & { json(): EdgeAnswer };
 export const edgeId = 'edge-1';
 
 export async function startEdge(options: EdgeOptions): Promise<TestEdge> {
-  const root = makeTempDir();
+  const { whenFinished = onTestFinished } = options;
+  const root = makeTempDir(whenFinished);
   const storeDir = options.storeDir ?? join(root, 'store');
   const upstream = join(storeDir, 'nodes', edgeId, 'upstream');
   mkdirSync(upstream, { recursive: true });
@@ -65,9 +68,11 @@ export async function startEdge(options: EdgeOptions): Promise<TestEdge> {
     REEVE_CACHE: join(root, 'cache'),
     ...options.env,
   };
-  const caddy = await startCaddy(options.caddy);
+  const caddy = await startCaddy({ ...options.caddy, whenFinished });
   const haproxy =
-    options.balancer === 'haproxy' ? await startHaproxy({ cacheDir: environment.REEVE_CACHE }) : undefined;
+    options.balancer === 'haproxy'
+      ? await startHaproxy({ cacheDir: environment.REEVE_CACHE, whenFinished })
+      : undefined;
   const cluster = {
     nodeId: edgeId,
     role: 'edge',
