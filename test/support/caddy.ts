@@ -27,6 +27,8 @@ export type Caddy = {
   changes(): Promise<string[]>;
   /** Everything that it has logged. */
   log(): string;
+  /** The certificate of its own authority. */
+  root(): string;
   fetch(domain: string, path?: string, options?: FetchOptions): Promise<HttpsAnswer>;
   stop(): Promise<void>;
   kill(): Promise<void>;
@@ -67,6 +69,7 @@ export async function startCaddy(options: CaddyOptions = {}): Promise<Caddy> {
       await waitForMark(settings.admin, allLogs);
       return changesIn(allLogs());
     },
+    root: () => readRoot(directory) ?? '',
     fetch: (domain, path = '/', fetchOptions = {}) =>
       fetchHttps(settings.httpsPort, domain, path, { ca: readRoot(directory), ...fetchOptions }),
     stop: () => end('SIGTERM'),
