@@ -13,8 +13,9 @@ export type ReportingEdge = {
   stop(): Promise<void>;
 };
 
-/** Looks for a changed shard a hundred times a second. */
-export function startReportingEdge(node: TestNode, { edge = 'edge-1' } = {}): ReportingEdge {
+/** Looks for a changed shard a hundred times a second. `nodeId`: whom its report says to be of. */
+export function startReportingEdge(node: TestNode, { nodeId = 'edge-1' } = {}): ReportingEdge {
+  const edge = 'edge-1';
   let isOver = false;
   let isPaused = false;
   let reported: string | undefined;
@@ -22,7 +23,7 @@ export function startReportingEdge(node: TestNode, { edge = 'edge-1' } = {}): Re
     const shard = readShard(node, edge);
     const fingerprint = shard === undefined ? undefined : shardFingerprint(shard);
     if (fingerprint === undefined || fingerprint === reported) return;
-    writeReport(node, edge, edgeReport(edge, { [node.nodeId]: fingerprint }));
+    writeReport(node, edge, edgeReport(nodeId, { [node.nodeId]: fingerprint }));
     reported = fingerprint;
   };
   const work = async (): Promise<void> => {
