@@ -45,4 +45,4 @@ process.on('SIGTERM', () => {
   server.close(() => process.exit(0));
   server.closeIdleConnections();
 });
-server.listen(8080);
+server.listen(Number(process.env.PORT ?? 8080), () => console.log('listening'));
