@@ -1,11 +1,13 @@
-// A client for the demo: asks the backends that a node publishes for its edge, one after another and without a pause,
-// as an edge would. Ends on SIGTERM and says how it went.
+// A client for the demo: asks for a domain through the edge, one request after another and without a pause, each second one
+// on a connection of its own. Ends on SIGTERM and says how it went.
 //
-//   node scripts/demo-client.mjs SHARD
+//   node scripts/demo-client.mjs DOMAIN PORT ROOT_CERTIFICATE
 import { readFileSync } from 'node:fs';
-import { get } from 'node:http';
+import { Agent, get } from 'node:https';
 
-const [shard] = process.argv.slice(2);
+const [domain, port, root] = process.argv.slice(2);
+const ca = readFileSync(root, 'utf8');
+const kept = new Agent({ keepAlive: true, maxSockets: 1 });
 const answers = new Map();
 const failures = [];
 let stopping = false;
@@ -13,29 +15,30 @@ process.on('SIGTERM', () => {
   stopping = true;
 });
 
-for (let turn = 0; !stopping; turn += 1) {
-  // The file is read anew each time: an edge polls it, and both wait for each other when a replica leaves.
-  const { backends } = JSON.parse(readFileSync(shard, 'utf8'));
-  const { hostPort } = backends[turn % backends.length];
+// A demo that was killed does not stop it.
+const parent = process.ppid;
+for (let turn = 0; !stopping && process.ppid === parent; turn += 1) {
   try {
-    const text = await ask(hostPort);
+    const text = await ask(turn % 2 === 0 ? kept : false);
     const version = /^web (\S+)/.exec(text)?.[1] ?? text;
     answers.set(version, (answers.get(version) ?? 0) + 1);
   } catch (error) {
-    failures.push(`port ${hostPort}: ${error.message}`);
+    failures.push(error.message);
   }
   await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
+kept.destroy();
 const total = [...answers.values()].reduce((sum, count) => sum + count, failures.length);
 const versions = [...answers].map(([version, count]) => `${count} answered by ${version}`);
 console.log([`${total} requests, ${failures.length} failed`, ...versions].join(', '));
 for (const failure of failures.slice(0, 5)) console.log(failure);
 process.exitCode = failures.length === 0 && total > 0 ? 0 : 1;
 
-function ask(port) {
+function ask(agent) {
   return new Promise((resolve, reject) => {
-    const request = get({ host: '127.0.0.1', port, path: '/', agent: false, timeout: 5000 }, (response) => {
+    const options = { host: '127.0.0.1', port, servername: domain, headers: { host: domain }, ca, agent };
+    const request = get({ ...options, path: '/', timeout: 5000 }, (response) => {
       let body = '';
       response.setEncoding('utf8').on('data', (chunk) => {
         body += chunk;
