@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { compareBytewise } from '../cluster/canonical.ts';
 import { InternalError } from '../errors.ts';
-import { type Backend, backendName, dialOf, type Route } from './route.ts';
+import { type Backend, backendName, dialOf, domainOf, type Route } from './route.ts';
 
 export type BalancerFile = {
   text: string;
@@ -35,6 +35,16 @@ export function describeStructure(structure: string): string {
 /** Undefined if it is not of ours. */
 export function readStructure(description: string | undefined): string | undefined {
   return /^reeve (\S+)$/.exec(description ?? '')?.[1];
+}
+
+/** Paths of the probes by domain, out of a file of ours. */
+export function parseHealthPaths(text: string): ReadonlyMap<string, string> {
+  const found = text.matchAll(
+    /^backend (\S+)\n {2}option httpchk\n {2}http-check send meth GET uri '(.*)' ver HTTP\/1\.1 /gm,
+  );
+  return new Map(
+    [...found].map(([, name = '', path = '']) => [domainOf(name), path.replaceAll("'\\''", "'")]),
+  );
 }
 
 /** `HOST:PORT`: the brackets of an IPv6 address cannot be in a name. */

@@ -8,14 +8,14 @@ import type { ServerStep } from './plan-balancer.ts';
 export type ServerResult = { done: ServerStep[]; failures: StepError[] };
 
 export async function applyServerSteps(
-  socketPath: string,
+  socket: string,
   steps: readonly ServerStep[],
   { signal }: { signal: AbortSignal },
 ): Promise<ServerResult> {
   const result: ServerResult = { done: [], failures: [] };
   if (steps.length === 0) return result;
   const commands = steps.map(buildCommands);
-  const answers = await askRuntime(socketPath, commands.flat(), { signal, service: balancerService });
+  const answers = await askRuntime(socket, commands.flat(), { signal, service: balancerService });
   for (const [index, step] of steps.entries()) {
     const told = answers.splice(0, commands[index]?.length).find((answer) => !goodAnswers.has(answer));
     if (told === undefined) result.done.push(step);

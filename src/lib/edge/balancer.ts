@@ -30,6 +30,8 @@ export type Balancer = {
    * Stands for what it serves now and for the file that it starts from. Undefined where it cannot be asked; never throws.
    */
   fetchStamp(): Promise<string | undefined>;
+  /** Paths of its own probes by domain, as it starts with them. Never throws. */
+  readHealthPaths(): Promise<ReadonlyMap<string, string>>;
   /** Reads the running balancer. Throws UnavailableError where it cannot be asked. */
   compare(routes: readonly Route[]): Promise<BalancerState>;
   /** Brings the running balancer, and the file that it starts from, to the routes. Answers what it did. */

@@ -26,9 +26,13 @@ export type Glance = {
 export type EdgeFacts = Glance & {
   balancer: 'caddy' | 'haproxy';
   shards: readonly CheckedShard[];
+  /** They are on disk already. */
+  isRemembered: boolean;
   /** What the shards ask for. */
   wanted: readonly Route[];
   rejected: readonly Rejection[];
+  /** Paths of the probes in force besides Caddy's, by domain; only looked up for what is missing. */
+  healthPaths: ReadonlyMap<string, string>;
   /** Addresses that their nodes say are draining; only looked up for what is missing. */
   draining: ReadonlySet<string>;
 };

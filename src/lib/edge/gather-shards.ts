@@ -2,9 +2,10 @@
 // even looked at while the list is the same.
 import { createHash } from 'node:crypto';
 import { compareBytewise } from '../cluster/canonical.ts';
-import { describeError } from '../errors.ts';
+import { describeError, InputError, UnavailableError } from '../errors.ts';
 import { nodeIdPattern } from '../ids.ts';
 import type { Store, StoredEntry } from '../store/store.ts';
+import { version } from '../version.ts';
 import type { EdgeDocument, EdgeShardsDocument } from './documents.ts';
 import { type CheckedShard, parseShard, type Rejection } from './shard.ts';
 
@@ -15,8 +16,15 @@ export type ShardList = {
   contents: string;
   /** The store has no shard at all any more, and these are the last ones. */
   gone: boolean;
-  /** In byte order of their nodes. Read when they are first asked for. */
-  read(): Promise<readonly CheckedShard[]>;
+  /** Read when they are first asked for. */
+  read(): Promise<ReadShards>;
+};
+
+export type ReadShards = {
+  /** In byte order of their nodes. */
+  shards: readonly CheckedShard[];
+  /** They are remembered as they are: nothing of them has to be written down. */
+  isRemembered: boolean;
 };
 
 type ShardMemory = {
@@ -26,6 +34,9 @@ type ShardMemory = {
 };
 
 type Listed = StoredEntry & { node: string };
+
+/** `isCurrent`: they are those that the etags stand for. Others are good for what cannot be read any more. */
+type Recalled = { shards: readonly CheckedShard[]; isCurrent: boolean };
 
 /** At most this many requests are in flight. */
 const parallel = 16;
@@ -40,30 +51,59 @@ export async function listShards(store: Store, prefix: string, memory: ShardMemo
     const node = nodeOf(entry.key.slice(prefix.length));
     return node === undefined ? [] : [{ ...entry, node }];
   });
-  const listing = hashLines(entries.map(({ key, etag }) => `${key}@${etag}`));
-  const gone = entries.length === 0 && Object.keys(known.etags).length > 0;
-  if (gone || listing === known.listing) {
+  const listing = hashLines([version, ...entries.map(({ key, etag }) => `${key}@${etag}`)]);
+  if (listing === known.listing) {
     const { etags, contents } = known;
-    const read = async (): Promise<readonly CheckedShard[]> => {
-      const shards = await memory.readShards();
-      return shards === undefined && !gone
-        ? await fetchShards(store, entries, {})
-        : sortShards(Object.values(shards ?? {}));
-    };
-    return { listing: known.listing, etags, contents, gone, read };
+    return { listing, etags, contents, gone: false, read: () => readAgain(store, entries, memory) };
   }
-  const last = (await memory.readShards()) ?? {};
-  const unchanged = (entry: Listed): CheckedShard | undefined =>
-    known.etags[entry.node] === entry.etag ? last[entry.node] : undefined;
-  const kept = Object.fromEntries(entries.map((entry) => [entry.node, unchanged(entry)]));
-  const shards = await fetchShards(store, entries, kept, last);
+  const recalled = await recall(memory);
+  if (entries.length === 0 && Object.keys(known.etags).length + recalled.shards.length > 0) {
+    const { etags, contents } = known;
+    return { listing: known.listing, etags, contents, gone: true, read: async () => requireLast(recalled) };
+  }
+  const { isCurrent } = recalled;
+  const isUnchanged = ({ node, etag }: Listed): boolean => isCurrent && known.etags[node] === etag;
+  const shards = await fetchShards(store, entries, { last: recalled.shards, isUnchanged });
   const etags = Object.fromEntries(entries.map(({ node, etag }) => [node, etag]));
-  return { listing, etags, contents: describeContents(shards, etags), gone, read: async () => shards };
+  const contents = describeContents(shards, etags);
+  return {
+    // One that has gone since the list may come back as it was: then the list is the same, and nobody would fetch it.
+    listing: shards.length === entries.length ? listing : '',
+    etags,
+    contents,
+    gone: false,
+    read: async () => ({ shards, isRemembered: isCurrent && contents === known.contents }),
+  };
 }
 
-/** A shard that could not be read has no fingerprint: it counts as another one each time it is written. */
+/** Shards of a list that is the same; they are fetched only where they are lost. */
+async function readAgain(store: Store, entries: readonly Listed[], memory: ShardMemory): Promise<ReadShards> {
+  const { shards, isCurrent } = await recall(memory);
+  if (isCurrent) return { shards, isRemembered: true };
+  const fetched = await fetchShards(store, entries, { last: shards, isUnchanged: () => false });
+  return { shards: fetched, isRemembered: false };
+}
+
+/** Shards and etags are in two files: a kill between their writes, or a previous copy of one, parts the two. */
+async function recall({ known, readShards }: ShardMemory): Promise<Recalled> {
+  const shards = sortShards(Object.values((await readShards()) ?? {}));
+  return { shards, isCurrent: describeContents(shards, known.etags) === known.contents };
+}
+
+function requireLast({ shards }: Recalled): ReadShards {
+  if (shards.length > 0) return { shards, isRemembered: true };
+  throw new UnavailableError(
+    'cannot tell the routes: the store has no shard any more, and the last ones are lost',
+  );
+}
+
+/**
+ * A shard that could not be read has no fingerprint: it counts as another one each time it is written. What another version
+ * of reeve has made of a shard is not what this one would.
+ */
 function describeContents(shards: readonly CheckedShard[], etags: ShardList['etags']): string {
-  return hashLines(shards.map(({ node, fingerprint }) => `${node} ${fingerprint || etags[node]}`));
+  const lines = shards.map(({ node, fingerprint }) => `${node} ${fingerprint || etags[node]}`);
+  return hashLines([version, ...lines]);
 }
 
 /** The node whose shard lies under this name; undefined for anything else, which is nobody's shard. */
@@ -76,20 +116,26 @@ function hashLines(lines: readonly string[]): string {
   return createHash('sha256').update(lines.toSorted(compareBytewise).join('\n')).digest('hex');
 }
 
-/** `kept` needs no fetching; `last` is what a shard that cannot be read leaves in force. */
+type Known = {
+  /** What a shard that cannot be read leaves in force. */
+  last: readonly CheckedShard[];
+  /** The last one is what a fetch would give. */
+  isUnchanged(entry: Listed): boolean;
+};
+
 async function fetchShards(
   store: Store,
   entries: readonly Listed[],
-  kept: Readonly<Record<string, CheckedShard | undefined>>,
-  last: EdgeShardsDocument['shards'] = {},
+  { last, isUnchanged }: Known,
 ): Promise<readonly CheckedShard[]> {
+  const known = new Map(last.map((shard) => [shard.node, shard]));
   const shards: CheckedShard[] = [];
   for (let start = 0; start < entries.length; start += parallel) {
-    const batch = entries.slice(start, start + parallel);
-    const read = await Promise.all(
-      batch.map((entry) => kept[entry.node] ?? fetchShard(store, entry, last[entry.node])),
-    );
-    shards.push(...read.filter((shard) => shard !== undefined));
+    const batch = entries.slice(start, start + parallel).map(async (entry) => {
+      const before = known.get(entry.node);
+      return before !== undefined && isUnchanged(entry) ? before : await fetchShard(store, entry, before);
+    });
+    shards.push(...(await Promise.all(batch)).filter((shard) => shard !== undefined));
   }
   return sortShards(shards);
 }
@@ -100,11 +146,11 @@ async function fetchShard(
   { key, node }: Listed,
   last: CheckedShard | undefined,
 ): Promise<CheckedShard | undefined> {
-  const stored = await store.get(key);
-  if (stored === undefined) return undefined;
   try {
-    return parseShard(stored.text, node);
+    const stored = await store.get(key);
+    return stored === undefined ? undefined : parseShard(stored.text, node);
   } catch (error) {
+    if (!(error instanceof TypeError || error instanceof InputError)) throw error;
     const kept = last === undefined ? '' : ': its last good routes stay';
     const rejection: Rejection = { node, subject: 'shard', reason: `${describeError(error)}${kept}` };
     const { backends = [], host } = last ?? {};

@@ -1,9 +1,11 @@
 // Reads what an edge has to know: its shards, what Caddy serves, and, for what is missing, which nodes let it go on purpose.
 import { fetchConfig } from '../caddy/admin.ts';
 import { reeveKey, upstreamPrefix } from '../cluster/keys.ts';
-import { describeError } from '../errors.ts';
+import { describeError, UnavailableError } from '../errors.ts';
 import { readDocument } from '../state/document.ts';
 import { isRecord } from '../state/shape.ts';
+import type { Store } from '../store/store.ts';
+import { formatDuration } from '../time.ts';
 import { version } from '../version.ts';
 import { type EdgeShardsDocument, edgeShardsDocument, edgeShardsPath } from './documents.ts';
 import type { EdgeFacts, Glance, LiveCaddy } from './facts.ts';
@@ -23,7 +25,7 @@ export async function glanceAtEdge(session: EdgeSession): Promise<Glanced> {
   const { edge, store, memory, ctx, balancer } = session;
   const shardMemory = { known: memory, readShards: () => readShards(session) };
   const [list, live, stamp] = await Promise.all([
-    listShards(store, upstreamPrefix(edge.clusterId, edge.edgeId), shardMemory),
+    requireAnswer(store, listShards(store, upstreamPrefix(edge.clusterId, edge.edgeId), shardMemory)),
     readLive(session),
     balancer.fetchStamp(),
   ]);
@@ -41,7 +43,7 @@ export async function glanceAtEdge(session: EdgeSession): Promise<Glanced> {
 }
 
 export async function gatherEdge(session: EdgeSession, { glance, list }: Glanced): Promise<EdgeFacts> {
-  const shards = await list.read();
+  const { shards, isRemembered } = await requireAnswer(session.store, list.read());
   const singles = findDoubles(shards);
   const wanted = mergeShards(singles.shards);
   const rejected = [
@@ -49,9 +51,23 @@ export async function gatherEdge(session: EdgeSession, { glance, list }: Glanced
     ...shards.flatMap((shard) => shard.rejected),
     ...singles.rejected,
   ];
-  const facts = { ...glance, balancer: session.balancer.name, shards, wanted, rejected };
-  const draining = isDocumentKnown(glance) ? new Set<string>() : await gatherDraining(session, facts);
-  return { ...facts, draining };
+  const facts = { ...glance, balancer: session.balancer.name, shards, isRemembered, wanted, rejected };
+  if (isDocumentKnown(glance)) return { ...facts, healthPaths: new Map(), draining: new Set() };
+  const healthPaths = await session.balancer.readHealthPaths();
+  return { ...facts, healthPaths, draining: await gatherDraining(session, facts) };
+}
+
+/** For a list with all that is fetched from it. */
+const storeDeadlineMs = 30_000;
+
+/** A directory on a network may never answer. The unit's own deadline then ends the process, which has said why by then. */
+async function requireAnswer<T>(store: Store, answer: Promise<T>): Promise<T> {
+  const late = new Promise<never>((_, reject) => {
+    const cause = `no answer within ${formatDuration(storeDeadlineMs)}`;
+    const error = new UnavailableError(`cannot read from ${store.url}: ${cause}`, { code: 'deadline' });
+    AbortSignal.timeout(storeDeadlineMs).addEventListener('abort', () => reject(error));
+  });
+  return await Promise.race([answer, late]);
 }
 
 const noShards: Rejection = {
@@ -96,7 +112,7 @@ async function gatherDraining(
   if (balancer.name !== 'caddy' || live.kind === 'unreadable') return draining;
   for (const { node, host } of findLeft(readLiveRoutes(live.text), wanted, shards)) {
     try {
-      const stored = await store.get(reeveKey(edge.clusterId, node));
+      const stored = await requireAnswer(store, store.get(reeveKey(edge.clusterId, node)));
       for (const port of parseDraining(stored?.text)) draining.add(dialOf({ host, port }));
     } catch (error) {
       ctx.log.debug(`cannot tell what drains on ${node}: ${describeError(error)}`);

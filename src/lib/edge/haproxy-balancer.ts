@@ -8,7 +8,12 @@ import { reloadWorkers } from '../haproxy/reload.ts';
 import { writeFileAtomic } from '../state/atomic-file.ts';
 import { fileError } from '../state/file-error.ts';
 import type { Balancer, BalancerChange } from './balancer.ts';
-import { type BalancerFile, describeStructure, renderBalancerFile } from './balancer-file.ts';
+import {
+  type BalancerFile,
+  describeStructure,
+  parseHealthPaths,
+  renderBalancerFile,
+} from './balancer-file.ts';
 import { fetchBalancerLive, fetchBalancerStamp, fetchBusyServers } from './balancer-live.ts';
 import { balancerFile, balancerService, masterSocket, runtimeSocket } from './balancer-path.ts';
 import { applyServerSteps } from './balancer-servers.ts';
@@ -50,6 +55,11 @@ export function createHaproxyBalancer(
       } catch {
         return undefined;
       }
+    },
+    readHealthPaths: async () => {
+      // Where there is no file to be read, `apply` says so.
+      const text = await readFile(balancerFile(ctx.paths), 'utf8').catch(() => '');
+      return parseHealthPaths(text);
     },
     compare: async (routes) => {
       const steps = await gatherSteps(scope, routes, await compareFile(scope, routes));

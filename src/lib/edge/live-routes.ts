@@ -1,7 +1,7 @@
 // The routes in force, read off Caddy's own document: what it serves now is asked of it, not remembered. Pure.
 import { isRecord } from '../state/shape.ts';
 import { buildRoute } from './merge.ts';
-import type { Backend, Route } from './route.ts';
+import { type Backend, isRoutable, type Route } from './route.ts';
 
 /** Routes of our server in Caddy's document. What somebody else has put there is left out. */
 export function readLiveRoutes(text: string): Route[] {
@@ -17,7 +17,12 @@ function readRoute(raw: unknown): Route[] {
   const backends = upstreams.flatMap((upstream) => parseDial(lookUp(upstream, ['dial'])));
   const uri = lookUp(handler, ['health_checks', 'active', 'uri']);
   const healthPath = typeof uri === 'string' ? uri : undefined;
-  return hosts.flatMap((host) => (typeof host === 'string' ? [buildRoute(host, backends, healthPath)] : []));
+  return hosts.filter(isServable).map((host) => buildRoute(host, backends, healthPath));
+}
+
+/** A name that no shard could ask for is another writer's, and would not do as a name in HAProxy's file. */
+function isServable(host: unknown): host is string {
+  return typeof host === 'string' && host === host.toLowerCase() && isRoutable(host);
 }
 
 function parseDial(dial: unknown): Backend[] {

@@ -37,12 +37,12 @@ export function planHolds(input: HoldInput): Holds {
     missingSince[subject] = since.toISOString();
     return true;
   };
+  const taken = new Set(input.wanted.flatMap(({ backends }) => backends.map(dialOf)));
+  const isGone = (dial: string): boolean => taken.has(dial) || input.draining.has(dial);
   for (const live of input.live) {
     const wanted = routes.get(live.domain);
-    const kept =
-      input.unit === 'backends'
-        ? missingBackends(live, wanted, input).filter(({ subject }) => isHeld(subject))
-        : [];
+    const missing = input.unit === 'backends' ? findMissing(live, isGone) : [];
+    const kept = missing.filter(({ subject }) => isHeld(subject));
     for (const { backend } of kept) heldHosts.add(backend.host);
     const keepsDomain = input.unit === 'domains' && wanted === undefined && isHeld(live.domain);
     if (kept.length === 0 && !keepsDomain) continue;
@@ -58,15 +58,14 @@ function sinceOf({ now, missingSince }: HoldInput, subject: string): Date {
   return Number.isNaN(since) || since > now.getTime() ? now : new Date(since);
 }
 
-function missingBackends(
-  live: Route,
-  wanted: Route | undefined,
-  { draining }: HoldInput,
+/** An address that serves a domain by now is not kept for another one: a port may have been given to another service. */
+function findMissing(
+  { domain, backends }: Route,
+  isGone: (dial: string) => boolean,
 ): { subject: string; backend: Backend }[] {
-  const still = new Set(wanted?.backends.map(dialOf));
-  return live.backends
-    .filter((backend) => !still.has(dialOf(backend)) && !draining.has(dialOf(backend)))
-    .map((backend) => ({ subject: `${live.domain} ${dialOf(backend)}`, backend }));
+  return backends
+    .filter((backend) => !isGone(dialOf(backend)))
+    .map((backend) => ({ subject: `${domain} ${dialOf(backend)}`, backend }));
 }
 
 function sortRoutes(routes: Route[]): Route[] {

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { EdgeFacts, Glance } from './facts.ts';
 import { readLiveRoutes } from './live-routes.ts';
+import { buildRoute } from './merge.ts';
 import { type Holds, planHolds } from './plan-holds.ts';
 import type { Route } from './route.ts';
 
@@ -56,8 +57,12 @@ function hasDocument({ live, memory }: Glance, inputs: string): boolean {
   return live.kind === 'read' && settled?.inputs === inputs && settled.textHash === live.textHash;
 }
 
-function liveRoutes({ live }: EdgeFacts): readonly Route[] {
-  return live.kind === 'read' ? readLiveRoutes(live.text) : [];
+function liveRoutes({ live, healthPaths }: EdgeFacts): readonly Route[] {
+  if (live.kind === 'unreadable') return [];
+  return readLiveRoutes(live.text).map((route) => {
+    const healthPath = route.healthPath ?? healthPaths.get(route.domain);
+    return buildRoute(route.domain, route.backends, healthPath);
+  });
 }
 
 function hashInputs({ contents, settings }: Glance, held: readonly string[]): string {

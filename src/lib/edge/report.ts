@@ -6,6 +6,8 @@ import { describeCaddyError } from './push.ts';
 import type { Route } from './route.ts';
 
 const maxMessageLength = 200;
+/** One damaged shard may have thousands of wrong entries. */
+const mostTold = 100;
 
 export type EdgeLook = {
   now: Date;
@@ -51,15 +53,23 @@ export function reportEdge(look: EdgeLook, reporter: Reporter): { status: NodeSt
     updatedAt: look.now.toISOString(),
     desired: null,
     converged: look.troubles.length === 0,
-    failing: look.troubles.map(({ subject, message }) => ({
-      project: '',
-      service: '',
-      message: `${subject}: ${message}`,
-    })),
+    failing: describeTroubles(look.troubles).map((message) => ({ project: '', service: '', message })),
     draining: [],
-    edge: look.edge,
+    edge: { ...look.edge, rejected: cutRejected(look.edge.rejected) },
   };
   return { status, reeve };
+}
+
+/** One line each, the first hundred. */
+export function describeTroubles(troubles: readonly Trouble[]): string[] {
+  const lines = troubles.slice(0, mostTold).map(({ subject, message }) => `${subject}: ${message}`);
+  return troubles.length > mostTold ? [...lines, `and ${troubles.length - mostTold} more`] : lines;
+}
+
+function cutRejected(rejected: EdgeReport['rejected']): EdgeReport['rejected'] {
+  const told = rejected.slice(0, mostTold).map(({ node, subject, reason }) => ({ node, subject, reason }));
+  if (rejected.length <= mostTold) return told;
+  return [...told, { node: '', subject: 'others', reason: `${rejected.length - mostTold} more` }];
 }
 
 /** Where launch-pad's readers look. A balancer that does not answer keeps routes from being served just as Caddy does. */

@@ -1,4 +1,5 @@
 // The words of the edge: what is served under which name, and from where.
+import { isDomain } from '../cluster/rules.ts';
 
 /** A port of a container, as the edge reaches it. */
 export type Backend = {
@@ -25,4 +26,14 @@ export function dialOf({ host, port }: Backend): string {
 /** What HAProxy calls the backend of a domain: the domain itself, or `_.example.com` for `*.example.com`. */
 export function backendName(domain: string): string {
   return domain.startsWith('*.') ? `_.${domain.slice(2)}` : domain;
+}
+
+/** Of a backend's name. */
+export function domainOf(backend: string): string {
+  return backend.startsWith('_.') ? `*.${backend.slice(2)}` : backend;
+}
+
+/** A domain, but for the names that a balancer's own parts and wildcards go by: those can have no certificate anyway. */
+export function isRoutable(domain: string): boolean {
+  return isDomain(domain) && domain.split('.')[0] !== '_' && domain !== '_none';
 }

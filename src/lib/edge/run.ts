@@ -10,6 +10,7 @@ import { recordRun } from '../state/record-run.ts';
 import type { EdgeChange } from './balancer.ts';
 import { foldChanges } from './history.ts';
 import { openEdgeSession } from './open-session.ts';
+import { describeTroubles } from './report.ts';
 import type { EdgeSession } from './session.ts';
 import { compareOnly, type EdgeTick, publisherOf, runTick } from './tick.ts';
 
@@ -38,7 +39,8 @@ export async function runEdge(
       throw error;
     }
   };
-  return await withLock(ctx, 'edge', () => recordRun(ctx, 'edge', work, { step }), { waitMs });
+  const run = (): Promise<Outcome> => recordRun(ctx, 'edge', work, { step, goesOnUnrecorded: true });
+  return await withLock(ctx, 'edge', run, { waitMs });
 }
 
 /** A tick that could not be done tells so in the edge's status, if the store can be written. */
@@ -83,10 +85,7 @@ function describe({
 }: EdgeTick): Required<Pick<Outcome, 'text' | 'data'>> {
   const summary = `${count(domains, 'domain')}, ${count(backends, 'backend')}`;
   return {
-    text: [
-      ...troubles.map(({ subject, message }) => `${subject}: ${message}`),
-      changes.length === 0 ? `nothing to do: ${summary}` : summary,
-    ],
+    text: [...describeTroubles(troubles), changes.length === 0 ? `nothing to do: ${summary}` : summary],
     data: {
       actions: changes,
       troubles: troubles.map(({ subject, message }) => ({ subject, message })),

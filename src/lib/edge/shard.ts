@@ -1,10 +1,10 @@
 // Reads one shard. What cannot be served is refused by name, part by part; the rest is taken. Pure.
 import { isIP } from 'node:net';
 import { shardFingerprint } from '../cluster/fingerprint.ts';
-import { isDomain, isHealthPath } from '../cluster/rules.ts';
+import { isHealthPath } from '../cluster/rules.ts';
 import type { ShardBackend } from '../cluster/wire.ts';
 import { isRecord } from '../state/shape.ts';
-import { type Backend, dialOf } from './route.ts';
+import { type Backend, dialOf, isRoutable } from './route.ts';
 
 /** Something of a shard that is not served, and why. */
 export type Rejection = { node: string; subject: string; reason: string };
@@ -34,7 +34,7 @@ export function parseShard(text: string, node: string): CheckedShard {
   if (backends.length > maxBackends) throw new TypeError(`it has ${backends.length} backends`);
   if (nodeId !== node) throw new TypeError(`it says that it is node ${quote(nodeId)}: two writers share it`);
   const shard = { nodeId: node, privateIp: String(privateIp), backends: backends as ShardBackend[] };
-  if (typeof privateIp !== 'string' || isIP(privateIp) === 0 || isUnspecified(privateIp)) {
+  if (typeof privateIp !== 'string' || !isReachable(privateIp)) {
     const reason = `${quote(privateIp)} is no address to reach the node at`;
     return {
       node,
@@ -89,20 +89,20 @@ function checkBackends(
 }
 
 function checkHealthPath(raw: unknown, reject: (reason: string) => void): { healthPath?: string } {
-  if (typeof raw === 'string' && isHealthPath(raw)) return { healthPath: raw };
+  if (typeof raw === 'string' && isProbePath(raw)) return { healthPath: raw };
   if (raw !== undefined) reject(`${quote(raw)} is no path of a URL: it is served without probes`);
   return {};
 }
 
-function whyNot(domain: string, hostPort: unknown): string | undefined {
-  if (!isDomain(domain) || isReserved(domain)) return 'it is no domain name';
-  const isPort = Number.isInteger(hostPort) && (hostPort as number) >= 1 && (hostPort as number) <= 65_535;
-  return isPort ? undefined : `port ${quote(hostPort)} is none from 1 to 65535`;
+/** Caddy refuses its whole configuration for a path that it takes for another host's, or cannot decode. */
+function isProbePath(path: string): boolean {
+  return isHealthPath(path) && !path.startsWith('//') && !/%(?![0-9A-Fa-f]{2})/.test(path);
 }
 
-/** The names that a balancer's own parts and wildcards go by. No certificate could ever be had for them. */
-function isReserved(domain: string): boolean {
-  return domain.split('.')[0] === '_' || domain === '_none';
+function whyNot(domain: string, hostPort: unknown): string | undefined {
+  if (!isRoutable(domain)) return 'it is no domain name';
+  const isPort = Number.isInteger(hostPort) && (hostPort as number) >= 1 && (hostPort as number) <= 65_535;
+  return isPort ? undefined : `port ${quote(hostPort)} is none from 1 to 65535`;
 }
 
 /** One service has one health check on all its replicas: a second one for the domain is another service's. */
@@ -119,8 +119,9 @@ function whyClaimedTwice(
   return healthPaths.get(domain) === own ? undefined : 'another service of the node claims the domain, too';
 }
 
-function isUnspecified(address: string): boolean {
-  return address === '0.0.0.0' || /^[0:]+$/.test(address);
+/** An address with a zone means something on its own machine only. */
+function isReachable(address: string): boolean {
+  return isIP(address) !== 0 && !address.includes('%') && address !== '0.0.0.0' && !/^[0:]+$/.test(address);
 }
 
 function describeEntry(domain: unknown, hostPort: unknown): string {

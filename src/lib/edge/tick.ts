@@ -1,5 +1,5 @@
 // One tick: the balancer first and Caddy after it, so that a new domain never leads nowhere. What one of the two refuses
-// keeps the other from nothing.
+// keeps the other from nothing, and what cannot be written down keeps neither from its routes.
 import { describeError, ReeveError } from '../errors.ts';
 import { type Publisher, publishStatus, repeatIfDue } from '../publish/status-writer.ts';
 import { writeDocument, writeDocumentIfChanged } from '../state/document.ts';
@@ -44,8 +44,8 @@ export async function runTick(session: EdgeSession): Promise<EdgeTick> {
   const pushed = await attempt(troubles, 'caddy', () => applyPush(session, facts, plan));
   const changes = [...(balanced ?? []), ...(pushed?.change === undefined ? [] : [pushed.change])];
   const memory = remember(session, { facts, list: glanced.list, plan, balanced, pushed, troubles });
-  await saveMemory(session, memory, facts);
-  await recordChanges(session.ctx, changes);
+  await attempt(troubles, 'state', () => saveMemory(session, memory, facts));
+  await attempt(troubles, 'history', () => recordChanges(session.ctx, changes));
   const look = { facts, plan, memory, troubles, force: changes.length > 0 };
   await attempt(troubles, 'status', () => publishTick(session, look));
   return { changes, troubles, ...countServed(plan.routes) };
@@ -106,7 +106,7 @@ function settle({ facts, plan, balanced, pushed, troubles }: Done): Settled | nu
 
 /** The shards first: an etag that is remembered without its shard would never be fetched again. */
 async function saveMemory({ ctx, memory }: EdgeSession, next: EdgeDocument, facts: EdgeFacts): Promise<void> {
-  if (next.contents !== memory.contents) {
+  if (next.contents !== memory.contents || !facts.isRemembered) {
     const shards = Object.fromEntries(facts.shards.map((shard) => [shard.node, shard]));
     await writeDocument(edgeShardsPath(ctx.paths), edgeShardsDocument, { shards });
   }
@@ -138,14 +138,13 @@ async function publishTick(
   const { edge, balancer } = session;
   const nodeId = edge.edgeId;
   const { lastReloadAt, applied, repairs } = memory;
-  const rejected = facts.rejected.map(({ node, subject, reason }) => ({ node, subject, reason }));
   const report = reportEdge(
     {
       now: facts.now,
       routes: plan.routes,
       lastReloadAt,
       troubles,
-      edge: { balancer: balancer.name, applied, rejected, repairs },
+      edge: { balancer: balancer.name, applied, rejected: facts.rejected, repairs },
     },
     { nodeId, agentId: edge.agentId, agentVersion: edge.agentVersion, reeveVersion: version },
   );
@@ -170,10 +169,15 @@ async function attempt<T>(
     return await work();
   } catch (error) {
     if (!(error instanceof ReeveError)) throw error;
-    troubles.push(troubleOf(subject, error));
+    if (!stopCodes.has(error.code)) troubles.push(troubleOf(subject, error));
+    else if (!troubles.some((trouble) => trouble.subject === stopped.subject)) troubles.push(stopped);
     return undefined;
   }
 }
+
+/** Of what was under way when we were told to stop: no fault of the balancer's or Caddy's. */
+const stopCodes: ReadonlySet<string> = new Set(['interrupted', 'aborted']);
+const stopped: Trouble = { subject: 'tick', message: 'it was stopped before all was done' };
 
 function troubleOf(subject: string, error: unknown): Trouble {
   return { subject, message: describeError(error), error };

@@ -20,7 +20,7 @@ const prompt = '\n> ';
  * each within its own buffer, however many there are. Throws UnavailableError where it cannot be asked, or stops half-way.
  */
 export async function askRuntime(
-  socketPath: string,
+  path: string,
   commands: readonly string[],
   options: RuntimeOptions,
 ): Promise<string[]> {
@@ -29,12 +29,12 @@ export async function askRuntime(
   const lines = ['prompt', ...commands, 'quit'];
   // Not half-closed: HAProxy may then drop the connection in the middle of its answers. `quit` ends it.
   const request = `${lines.join('\n')}\n`;
-  const text = await exchange(socketPath, (socket) => socket.write(request), options);
+  const text = await exchange(path, (socket) => socket.write(request), options);
   // Before the first answer stands that to `prompt`, which is empty; `quit` has none.
   const [, ...answers] = text.split(prompt);
   if (answers.length !== commands.length + 1) {
     const cause = `${answers.length - 1} of ${commands.length} commands were answered`;
-    throw new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(socketPath)}: ${cause}`, {
+    throw new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(path)}: ${cause}`, {
       code: 'cut',
     });
   }
@@ -42,29 +42,21 @@ export async function askRuntime(
 }
 
 /** One command to the master, which answers once nothing more can come from us. */
-export async function askMaster(
-  socketPath: string,
-  command: string,
-  options: RuntimeOptions,
-): Promise<string> {
-  return (await exchange(socketPath, (socket) => socket.end(`${command}\n`), options)).trimEnd();
+export async function askMaster(path: string, command: string, options: RuntimeOptions): Promise<string> {
+  return (await exchange(path, (socket) => socket.end(`${command}\n`), options)).trimEnd();
 }
 
-function exchange(
-  socketPath: string,
-  send: (socket: Socket) => void,
-  options: RuntimeOptions,
-): Promise<string> {
+function exchange(path: string, send: (socket: Socket) => void, options: RuntimeOptions): Promise<string> {
   const { signal, timeoutMs = defaultTimeoutMs } = options;
   return new Promise((resolve, reject) => {
-    const socket = connect({ path: socketPath, allowHalfOpen: true });
+    const socket = connect({ path, allowHalfOpen: true });
     const fail = (error: Error): void => {
       stop();
       reject(error);
     };
-    const interrupt = (): void => fail(unavailable(socketPath, 'interrupted', 'interrupted'));
+    const interrupt = (): void => fail(unavailable(path, 'interrupted', 'interrupted'));
     const timer = setTimeout(() => {
-      fail(unavailable(socketPath, `no answer within ${formatDuration(timeoutMs)}`, 'deadline'));
+      fail(unavailable(path, `no answer within ${formatDuration(timeoutMs)}`, 'deadline'));
     }, timeoutMs);
     const stop = (): void => {
       clearTimeout(timer);
@@ -73,7 +65,7 @@ function exchange(
     };
     signal.addEventListener('abort', interrupt);
     if (signal.aborted) return interrupt();
-    socket.on('error', (error) => fail(explain(socketPath, error, options.service)));
+    socket.on('error', (error) => fail(explain(path, error, options.service)));
     collect(socket, (text) => {
       stop();
       resolve(text);
@@ -89,18 +81,18 @@ function collect(socket: Socket, done: (text: string) => void): void {
   socket.on('end', () => done(chunks.join('')));
 }
 
-function explain(socketPath: string, error: NodeJS.ErrnoException, service: string): UnavailableError {
+function explain(path: string, error: NodeJS.ErrnoException, service: string): UnavailableError {
   const cause = {
     ENOENT: `it is not there: is ${service} running?`,
     ECONNREFUSED: `nobody listens: is ${service} running?`,
     EACCES: `permission denied: ${service} gives it to its user and group`,
   }[error.code ?? ''];
   const told = cause ?? `${error.message} (${service})`;
-  return new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(socketPath)}: ${told}`, {
+  return new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(path)}: ${told}`, {
     cause: error,
   });
 }
 
-function unavailable(socketPath: string, cause: string, code: string): UnavailableError {
-  return new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(socketPath)}: ${cause}`, { code });
+function unavailable(path: string, cause: string, code: string): UnavailableError {
+  return new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(path)}: ${cause}`, { code });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readStructure, renderBalancerFile } from '../../../src/lib/edge/balancer-file.ts';
+import { parseHealthPaths, readStructure, renderBalancerFile } from '../../../src/lib/edge/balancer-file.ts';
 import type { Route } from '../../../src/lib/edge/route.ts';
 import { InternalError } from '../../../src/lib/errors.ts';
 import { parseDescription } from '../../../src/lib/haproxy/parse.ts';
@@ -24,6 +24,12 @@ describe('the file of HAProxy', () => {
   it('is the same whatever the order of routes and backends', () => {
     const turned = routes.toReversed().map((route) => ({ ...route, backends: route.backends.toReversed() }));
     expect(renderBalancerFile(turned)).toEqual(renderBalancerFile(routes));
+  });
+
+  it('tells the paths of its probes', () => {
+    const paths = routes.flatMap(({ domain, healthPath }) => (healthPath ? [[domain, healthPath]] : []));
+    const sorted = (pairs: Iterable<readonly string[]>): unknown[] => [...pairs].map(String).sort();
+    expect(sorted(parseHealthPaths(renderBalancerFile(routes).text))).toEqual(sorted(paths as string[][]));
   });
 
   it('tells its structure by its description', () => {

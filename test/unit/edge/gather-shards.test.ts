@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { renderDocument, type UpstreamShard } from '../../../src/lib/cluster/wire.ts';
 import { emptyEdge } from '../../../src/lib/edge/documents.ts';
-import { listShards, type ShardList } from '../../../src/lib/edge/gather-shards.ts';
-import type { CheckedShard } from '../../../src/lib/edge/shard.ts';
+import { listShards, type ReadShards, type ShardList } from '../../../src/lib/edge/gather-shards.ts';
 import { openFileStore } from '../../../src/lib/store/file.ts';
 import type { Store } from '../../../src/lib/store/store.ts';
 import { makeTempDir } from '../../support/temp.ts';
@@ -35,14 +34,14 @@ function makeStore(): { store: Store; fetched: string[]; lists: string[] } {
 
 const put = (store: Store, nodeId: string, text: string) => store.put(`${prefix}${nodeId}.json`, text);
 
-type Gathered = Omit<ShardList, 'read'> & { shards: readonly CheckedShard[] };
+type Gathered = Omit<ShardList, 'read'> & ReadShards;
 
 /** A tick's look, with what the look before has left. */
 async function gather(store: Store, before?: Gathered): Promise<Gathered> {
   const readShards = async () =>
     before && Object.fromEntries(before.shards.map((shard) => [shard.node, shard]));
   const { read, ...list } = await listShards(store, prefix, { known: before ?? emptyEdge, readShards });
-  return { ...list, shards: await read() };
+  return { ...list, ...(await read()) };
 }
 
 it('lists its own prefix only, and fetches nothing again that is the same (L40, L41)', async () => {
@@ -56,7 +55,8 @@ it('lists its own prefix only, and fetches nothing again that is the same (L40, 
     ['app-2', 20002],
   ]);
   expect(fetched.splice(0)).toHaveLength(2);
-  expect(await gather(store, first)).toEqual(first);
+  expect(first.isRemembered).toBe(false);
+  expect(await gather(store, first)).toEqual({ ...first, isRemembered: true });
   expect([fetched, new Set(lists)]).toEqual([[], new Set([prefix])]);
 });
 
@@ -137,7 +137,7 @@ it('fetches all of them again where what it remembers of them is lost', async ()
   const first = await gather(store);
   fetched.splice(0);
   const list = await listShards(store, prefix, { known: first, readShards: async () => undefined });
-  expect(await list.read()).toEqual(first.shards);
+  expect(await list.read()).toEqual({ shards: first.shards, isRemembered: false });
   expect(fetched).toEqual([`${prefix}app-1.json`]);
 });
 
@@ -160,4 +160,62 @@ it('leaves alone what is no shard of a node', async () => {
   await store.put(`${prefix}deeper/app-1.json`, 'x');
   await store.put(`${prefix}no id.json`, 'x');
   expect((await gather(store)).shards).toEqual([]);
+});
+
+it('takes no shard of another time for the one that an etag stands for (L41)', async () => {
+  const { store, fetched } = makeStore();
+  await put(store, 'app-1', renderDocument(aShard('app-1', 20001)));
+  await put(store, 'app-2', renderDocument(aShard('app-2', 20002)));
+  const before = await gather(store);
+  await put(store, 'app-1', renderDocument(aShard('app-1', 20009)));
+  const first = await gather(store, before);
+  fetched.splice(0);
+  // As where edge-shards.json was damaged and its previous copy is taken, or one of the two files was not written.
+  const parted = { ...first, shards: before.shards };
+  expect((await gather(store, parted)).shards).toEqual(first.shards);
+  await put(store, 'app-2', renderDocument(aShard('app-2', 20003)));
+  const { shards } = await gather(store, parted);
+  expect(shards.map(({ backends }) => backends[0]?.port)).toEqual([20009, 20003]);
+});
+
+it('refuses a shard that is not text by itself, and keeps what was read of it last', async () => {
+  const { store } = makeStore();
+  await put(store, 'app-1', renderDocument(aShard('app-1', 20001)));
+  const first = await gather(store);
+  await store.put(`${prefix}app-1.json`, Uint8Array.of(0xff, 0xfe, 0x00));
+  await put(store, 'app-2', renderDocument({ ...aShard('app-2', 20002), privateIp: '10.0.0.2' }));
+  const { shards } = await gather(store, first);
+  expect(shards.map(({ backends, rejected }) => [backends[0]?.port, rejected[0]?.reason])).toEqual([
+    [20001, expect.stringMatching(/it is not UTF-8 text: its last good routes stay$/)],
+    [20002, undefined],
+  ]);
+});
+
+it('looks again for a shard that went while it was looking', async () => {
+  const { store } = makeStore();
+  await put(store, 'app-1', renderDocument(aShard('app-1', 20001)));
+  await put(store, 'app-2', renderDocument(aShard('app-2', 20002)));
+  const goingStore: Store = {
+    ...store,
+    get: async (key) => (key.endsWith('app-2.json') ? undefined : await store.get(key)),
+  };
+  const first = await gather(goingStore);
+  expect(first.shards.map(({ node }) => node)).toEqual(['app-1']);
+  expect((await gather(store, first)).shards.map(({ node }) => node)).toEqual(['app-1', 'app-2']);
+});
+
+it('does not take a store without any shard for an answer where the last ones are lost', async () => {
+  const { store } = makeStore();
+  await put(store, 'app-1', renderDocument(aShard('app-1', 20001)));
+  const first = await gather(store);
+  await store.delete(`${prefix}app-1.json`);
+  const lost = gather(store, { ...first, shards: [] });
+  await expect(lost).rejects.toMatchObject({ name: 'UnavailableError' });
+  // Only what was known of the list is lost.
+  expect(await gather(store, { ...emptyEdge, ...first, listing: '', etags: {}, contents: '' })).toMatchObject(
+    {
+      gone: true,
+      shards: first.shards,
+    },
+  );
 });

@@ -86,6 +86,28 @@ describe('what is in force and in no shard any more', () => {
     });
   });
 
+  it('is not kept at an address that serves another domain by now: it may be another service', () => {
+    const moved = aRoute('b.example.com', [20002]);
+    expect(hold({ wanted: [one, moved], live: [two] })).toEqual({
+      routes: [one, moved],
+      missingSince: {},
+      heldHosts: new Set(),
+    });
+  });
+
+  it('stays beside what another node serves of its domain by now', () => {
+    const there = aRoute('a.example.com', [20001], '10.0.0.2');
+    const held = hold({ wanted: [there], live: [one] });
+    expect(held.routes).toEqual([{ ...one, backends: [...one.backends, ...there.backends] }]);
+    expect([...held.heldHosts]).toEqual(['10.0.0.1']);
+  });
+
+  it('takes the new path of the probes at once', () => {
+    const live = { ...two, healthPath: '/old' };
+    const wanted = [{ ...one, healthPath: '/new' }];
+    expect(hold({ wanted, live: [live] }).routes).toEqual([{ ...two, healthPath: '/new' }]);
+  });
+
   it('is the domain alone where HAProxy has the backends', () => {
     const unit = 'domains' as const;
     const via = aRoute('a.example.com', [7300], '127.0.0.1');
@@ -125,6 +147,8 @@ function factsOf(change: Partial<EdgeFacts> & { serves?: readonly Route[] } = {}
     rejected: [],
     live: { kind: 'read', text, etag: undefined, textHash: text },
     stamp: 's1',
+    isRemembered: true,
+    healthPaths: new Map(),
     draining: new Set(),
     memory: emptyEdge,
     ...rest,
@@ -211,12 +235,27 @@ describe('a tick', () => {
     });
   });
 
+  it('keeps the probes of a domain without backends, so that HAProxy need not be reloaded for a flap', () => {
+    const healthPaths = new Map([['a.example.com', '/h']]);
+    const facts = factsOf({ balancer: 'haproxy', wanted: [], contents: 'c2', healthPaths });
+    expect(planEdge(facts).routes).toEqual([{ domain: 'a.example.com', backends: [], healthPath: '/h' }]);
+  });
+
   it('acknowledges no shard that could not be read', () => {
     expect(planEdge(factsOf({ shards: [{ ...shard, fingerprint: '' }] })).acknowledgeable).toEqual({});
   });
 });
 
 describe('the routes in force', () => {
+  it.each(['{env.HOME}', 'a b', '_none', 'A.example.com', 7])(
+    'have nothing of another writer that no shard could ask for: %j',
+    (host) => {
+      const route = { match: [{ host: [host, 'a.example.com'] }], handle: [{ upstreams: [] }] };
+      const text = JSON.stringify({ apps: { http: { servers: { launchpad: { routes: [route] } } } } });
+      expect(readLiveRoutes(text)).toEqual([aRoute('a.example.com', [])]);
+    },
+  );
+
   it.each([
     ['caddy', undefined],
     ['haproxy', '127.0.0.1:7300'],

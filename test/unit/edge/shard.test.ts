@@ -105,19 +105,23 @@ describe('a shard', () => {
     expect([shard.backends, shard.rejected]).toEqual([[backend], [{ node: 'app-1', subject, reason }]]);
   });
 
-  it('is served without probes where its health path is none', () => {
-    const shard = parse({ backends: [{ domain: 'b.example.com', hostPort: 20002, healthPath: '/a b' }] });
-    expect(shard.backends).toEqual([{ domain: 'b.example.com', host: '10.0.1.5', port: 20002 }]);
-    expect(shard.rejected).toEqual([
-      {
-        node: 'app-1',
-        subject: 'b.example.com:20002',
-        reason: '"/a b" is no path of a URL: it is served without probes',
-      },
-    ]);
-  });
+  // The last ones make Caddy refuse its whole configuration.
+  it.each(['/a b', 'up', '', 7, null, '/100%', '/%zz', '//[::1', '//a:b/'])(
+    'is served without probes where its health path is none: %j',
+    (healthPath) => {
+      const shard = parse({ backends: [{ domain: 'b.example.com', hostPort: 20002, healthPath }] });
+      expect(shard.backends).toEqual([{ domain: 'b.example.com', host: '10.0.1.5', port: 20002 }]);
+      expect(shard.rejected).toEqual([
+        {
+          node: 'app-1',
+          subject: 'b.example.com:20002',
+          reason: `${JSON.stringify(healthPath)} is no path of a URL: it is served without probes`,
+        },
+      ]);
+    },
+  );
 
-  it.each([[''], ['app-1'], ['0.0.0.0'], ['::'], [undefined], [7], ['10.0.0.1:80']])(
+  it.each([[''], ['app-1'], ['0.0.0.0'], ['::'], [undefined], [7], ['10.0.0.1:80'], ['fe80::1%eth0']])(
     'has nothing to dial at address %j',
     (privateIp) => {
       const shard = parse({ privateIp });
