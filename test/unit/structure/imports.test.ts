@@ -1,7 +1,9 @@
-// Who may touch what, read off the sources: the rules that no type can hold.
+// Who may touch what, read off the sources and off what is built of them: the rules that no type can hold.
+import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { makeTempDir } from '../../support/temp.ts';
 
 const root = resolve(import.meta.dirname, '../../../src');
 const sources = globSync('**/*.ts', { cwd: root });
@@ -32,8 +34,18 @@ describe('the sources', () => {
   it('have no way from an app node’s tick to Caddy (L9, L27)', () => {
     const reached = [...reachableFrom('commands/reconcile.ts')];
     expect(reached).toContain('lib/docker/transport.ts');
-    expect(reached.filter((file) => /^lib\/(edge|caddy|proxy)\//.test(file))).toEqual([]);
+    expect(reached.filter((file) => /^lib\/(edge|caddy|haproxy|proxy)\//.test(file))).toEqual([]);
     const callers = reached.filter((file) => /config\.caddy|cluster\.caddy\.admin/.test(textOf(file)));
+    expect(callers.filter((file) => !file.startsWith('lib/config/'))).toEqual([]);
+  });
+
+  it('have no way from an edge’s tick to an engine, to secrets or to registries (L10)', () => {
+    const reached = [...reachableFrom('commands/edge.ts')];
+    expect(reached).toEqual(expect.arrayContaining(['lib/caddy/admin.ts', 'lib/haproxy/runtime.ts']));
+    expect(reached.filter((file) => /^lib\/(docker|secrets|reconcile)\//.test(file))).toEqual([]);
+    const callers = reached.filter((file) =>
+      /client-(ecr|ssm)|\/containers\/json|docker\.sock/.test(textOf(file)),
+    );
     expect(callers.filter((file) => !file.startsWith('lib/config/'))).toEqual([]);
   });
 
@@ -46,5 +58,73 @@ describe('the sources', () => {
       /from 'node:(?!crypto)|from 'execa'|Date\.now\(|new Date\(\)|Math\.random|process\./.test(textOf(file)),
     );
     expect(impure).toEqual([]);
+  });
+});
+
+describe('the bundle', () => {
+  type Chunk = {
+    entryPoint?: string;
+    inputs: Record<string, { bytesInOutput: number }>;
+    imports: { path: string; external?: boolean }[];
+  };
+  let out = '';
+  let chunks: Record<string, Chunk> = {};
+  const clean: (() => void | Promise<void>)[] = [];
+  beforeAll(async () => {
+    out = makeTempDir((hook) => void clean.push(hook));
+    execFileSync(process.execPath, [join(root, '../scripts/build.mjs'), out]);
+    const meta = JSON.parse(readFileSync(join(out, 'meta.json'), 'utf8')) as {
+      outputs: Record<string, Chunk>;
+    };
+    chunks = Object.fromEntries(
+      Object.entries(meta.outputs).map(([path, chunk]) => [resolve(root, '..', path), chunk]),
+    );
+    return async () => {
+      for (const hook of clean) await hook();
+    };
+  });
+
+  /** Files of a command with all that they load, at once or later: but no other command, which what they share would load. */
+  function loadedBy(command: string): string[] {
+    const [start] = Object.entries(chunks).find(([, { entryPoint }]) => entryPoint === command) ?? [];
+    const seen = new Set<string>();
+    const visit = (path: string): void => {
+      if (seen.has(path)) return;
+      seen.add(path);
+      const imports = chunks[path]?.imports.filter(({ external }) => external !== true) ?? [];
+      const files = imports.map((one) => resolve(root, '..', one.path));
+      files.filter((file) => !/^src\/commands\/(?!main)/.test(chunks[file]?.entryPoint ?? '')).forEach(visit);
+    };
+    if (start !== undefined) visit(start);
+    return [...seen];
+  }
+
+  /** Sources with at least a byte in these files. */
+  function sourcesIn(files: readonly string[]): string[] {
+    return files.flatMap((file) =>
+      Object.entries(chunks[file]?.inputs ?? {}).flatMap(([path, { bytesInOutput }]) =>
+        bytesInOutput > 0 ? [path] : [],
+      ),
+    );
+  }
+
+  const engine = /^src\/lib\/(docker|secrets|reconcile)\/|client-(ecr|ssm)/;
+
+  it('gives an edge nothing that drives an engine, reads secrets or logs in to registries (L10)', () => {
+    const files = loadedBy('src/commands/edge.ts');
+    const inside = sourcesIn(files);
+    expect(inside).toEqual(expect.arrayContaining(['src/lib/caddy/admin.ts', 'src/lib/edge/tick.ts']));
+    expect(inside.filter((path) => engine.test(path))).toEqual([]);
+    const texts = files.map((file) => readFileSync(file, 'utf8'));
+    expect(texts.filter((text) => text.includes('/containers/json'))).toEqual([]);
+    // As it is found where it is.
+    const app = loadedBy('src/commands/reconcile.ts');
+    expect(app.some((file) => readFileSync(file, 'utf8').includes('/containers/json'))).toBe(true);
+  });
+
+  it('gives an app node nothing of an edge (L9, L27)', () => {
+    const inside = sourcesIn(loadedBy('src/commands/reconcile.ts'));
+    expect(inside).toContain('src/lib/docker/containers.ts');
+    expect(inside.filter((path) => /^src\/lib\/(edge|caddy|haproxy)\//.test(path))).toEqual([]);
   });
 });
