@@ -7,7 +7,7 @@ import { fileError } from '../state/file-error.ts';
 import { dropInPath, wantsPath } from './gather.ts';
 import { isSystemdRunning, runSystemctl } from './invocation.ts';
 import type { UnitChange } from './plan.ts';
-import { balancerUnits, rootTarget, unitDirectory } from './units.ts';
+import { balancerUnits, roleTargets, rootTarget, unitDirectory } from './units.ts';
 
 export type ApplyOptions = { root: string; signal: AbortSignal };
 
@@ -32,11 +32,30 @@ export async function applyUnits(
 const okStatuses = [0, 3, 4];
 
 async function followChanges(changes: readonly UnitChange[], options: ApplyOptions): Promise<void> {
-  for (const change of changes) {
-    if (change.kind === 'enable') await runSystemctl(['start', change.unit], options);
-    else if (change.kind === 'disable') await runSystemctl(['stop', change.unit], options);
-    else if (keepsItsSettings(change.unit)) await runSystemctl(['try-restart', change.unit], options);
+  const leaving = new Set(changes.filter(({ kind }) => kind === 'disable').map(({ unit }) => unit));
+  const isBalanced =
+    changes.some(({ unit }) => balancerUnits.includes(unit)) && !leaving.has(roleTargets.edge);
+  const isBalancerLeaving = balancerUnits.some((unit) => leaving.has(unit));
+  // Caddy has to be told not to use HAProxy before that goes. What is wrong with the run its own record tells.
+  if (isBalanced && isBalancerLeaving) {
+    await runSystemctl(['start', edgeService], { ...options, okStatuses: anyStatus }).catch(() => {});
   }
+  for (const change of changes) await followChange(change, leaving, options);
+  if (isBalanced && !isBalancerLeaving) await runSystemctl(['start', '--no-block', edgeService], options);
+}
+
+const edgeService = 'reeve-edge.service';
+const anyStatus = [0, 1];
+
+async function followChange(
+  { kind, unit }: UnitChange,
+  leaving: ReadonlySet<string>,
+  options: ApplyOptions,
+): Promise<void> {
+  if (kind === 'enable') await runSystemctl(['start', unit], options);
+  else if (kind === 'disable') await runSystemctl(['stop', unit], options);
+  // Started anew only to be stopped, a service would be cut in its start, which systemd calls a failure.
+  else if (keepsItsSettings(unit) && !leaving.has(unit)) await runSystemctl(['try-restart', unit], options);
 }
 
 /**
