@@ -14,7 +14,7 @@ export type DocumentSettings = {
 };
 
 /** The header by which Caddy tells HAProxy the backend: a request's Host may be spelled in many ways. */
-const routeHeader = 'X-Reeve-Route';
+export const routeHeader = 'X-Reeve-Route';
 
 export function buildCaddyDocument(routes: readonly Route[], settings: DocumentSettings): CaddyDocument {
   const { caddy, via } = settings;

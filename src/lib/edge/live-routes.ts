@@ -1,5 +1,6 @@
 // The routes in force, read off Caddy's own document: what it serves now is asked of it, not remembered. Pure.
 import { isRecord } from '../state/shape.ts';
+import { routeHeader } from './caddy-document.ts';
 import { buildRoute } from './merge.ts';
 import { type Backend, isRoutable, type Route } from './route.ts';
 
@@ -14,7 +15,9 @@ function readRoute(raw: unknown): Route[] {
   const handler = first(lookUp(raw, ['handle']));
   const upstreams = lookUp(handler, ['upstreams']);
   if (!Array.isArray(hosts) || !Array.isArray(upstreams)) return [];
-  const backends = upstreams.flatMap((upstream) => parseDial(lookUp(upstream, ['dial'])));
+  // Passed on to HAProxy, whose address is nobody's backend.
+  const isPassedOn = lookUp(handler, ['headers', 'request', 'set', routeHeader]) !== undefined;
+  const backends = isPassedOn ? [] : upstreams.flatMap((upstream) => parseDial(lookUp(upstream, ['dial'])));
   const uri = lookUp(handler, ['health_checks', 'active', 'uri']);
   const healthPath = typeof uri === 'string' ? uri : undefined;
   return hosts.filter(isServable).map((host) => buildRoute(host, backends, healthPath));

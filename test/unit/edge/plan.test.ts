@@ -108,9 +108,13 @@ describe('what is in force and in no shard any more', () => {
     expect(hold({ wanted, live: [live] }).routes).toEqual([{ ...two, healthPath: '/new' }]);
   });
 
+  it('is nothing of HAProxy’s where Caddy is to balance by itself again', () => {
+    expect(hold({ live: [aRoute('a.example.com', [])] })).toMatchObject({ routes: [one], missingSince: {} });
+  });
+
   it('is the domain alone where HAProxy has the backends', () => {
     const unit = 'domains' as const;
-    const via = aRoute('a.example.com', [7300], '127.0.0.1');
+    const via = aRoute('a.example.com', []);
     expect(hold({ unit, live: [via] })).toMatchObject({ routes: [one], missingSince: {} });
     expect(hold({ unit, wanted: [], live: [via] })).toEqual({
       routes: [aRoute('a.example.com', [])],
@@ -266,10 +270,7 @@ describe('the routes in force', () => {
     ];
     const settings = { caddy, closeDelay: false, ...(via && { via }) };
     const live = readLiveRoutes(JSON.stringify(buildCaddyDocument(routes, settings)));
-    const balancer = [{ host: '127.0.0.1', port: 7300 }];
-    expect(live).toEqual(
-      via === undefined ? routes : routes.map(({ domain }) => ({ domain, backends: balancer })),
-    );
+    expect(live).toEqual(via === undefined ? routes : routes.map(({ domain }) => ({ domain, backends: [] })));
   });
 
   it.each([
