@@ -1,5 +1,6 @@
 // `deploy`: a file, or the end of a project, as a release.
 import { createReadStream } from 'node:fs';
+import { mapBounded } from '../bounded.ts';
 import { nodeKey } from '../cluster/keys.ts';
 import type { DesiredService } from '../cluster/wire.ts';
 import type { ClusterConfig } from '../config/config.ts';
@@ -9,7 +10,6 @@ import { describeError, InputError, systemErrorCode } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
 import { listNodes } from '../store/nodes.ts';
 import { decodeText } from '../store/text.ts';
-import { mapBounded } from './bounded.ts';
 import { findDomainConflicts } from './domains.ts';
 import { parallel, readDefaultEdge, readNodes, type Target } from './gather.ts';
 import { parseObject } from './json.ts';

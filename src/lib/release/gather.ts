@@ -1,8 +1,9 @@
 // Reads from the store what a deploy decides by: which nodes there are, and the desired state of each.
+
+import { mapBounded } from '../bounded.ts';
 import { clusterKey, deploysPrefix, desiredKey } from '../cluster/keys.ts';
 import { describeError, InputError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
-import { mapBounded } from './bounded.ts';
 import { parseObject } from './json.ts';
 import type { EarlierDeploy } from './plan-rollback.ts';
 import { emptyDesired, parseRawDesired, type RawDesired } from './raw-document.ts';

@@ -1,11 +1,12 @@
 // `rollback` and `restart`: one service, on every node that has it.
+
+import { mapBounded } from '../bounded.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import { requireCluster } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { InputError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
 import { listNodes } from '../store/nodes.ts';
-import { mapBounded } from './bounded.ts';
 import type { NodeFailure } from './describe.ts';
 import { findDomainConflicts } from './domains.ts';
 import { type NodeState, parallel, readEarlier, readNodes, type Target } from './gather.ts';

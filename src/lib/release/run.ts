@@ -1,4 +1,6 @@
 // The way of every release, be it a deploy, a rollback or a restart: tell what changes, ask, write node by node, wake, wait.
+
+import { mapBounded } from '../bounded.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors.ts';
@@ -7,7 +9,6 @@ import { wakeTicks } from '../publish/wake.ts';
 import { confirm } from '../report/confirm.ts';
 import { appendHistory } from '../state/history.ts';
 import { applyEdit, type NodeResult } from './apply.ts';
-import { mapBounded } from './bounded.ts';
 import { describeChange, describeExtent, describeFailure, type NodeFailure } from './describe.ts';
 import { type NodeState, parallel, type Target } from './gather.ts';
 import type { Change, Edit, NodePlan } from './plan.ts';

@@ -1,9 +1,10 @@
 // Waits until the nodes say that they have converged on what was written, or that it has failed.
+
+import { mapBounded } from '../bounded.ts';
 import { reeveKey, statusKey } from '../cluster/keys.ts';
 import type { BaseContext } from '../context.ts';
 import { describeError } from '../errors.ts';
 import { formatDuration } from '../time.ts';
-import { mapBounded } from './bounded.ts';
 import type { NodeFailure } from './describe.ts';
 import { parallel, type Target } from './gather.ts';
 import { parseObject } from './json.ts';
