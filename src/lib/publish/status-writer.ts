@@ -22,8 +22,17 @@ import { isRecord, requireText } from '../state/shape.ts';
 import type { Store } from '../store/store.ts';
 import { chooseHost, type StatusHost, withHost } from './host.ts';
 
-/** What was published last: the body as sent, its fingerprints with the instants of the writes, the counters of its sample. */
-export type Published = { body: NodeStatus; status: WriteRecord; reeve: WriteRecord | null; cpu?: CpuTimes };
+/**
+ * What was published last: the body as sent, its fingerprints with the instants of the writes, what reeve.json tells of
+ * failures, the counters of its sample.
+ */
+export type Published = {
+  body: NodeStatus;
+  status: WriteRecord;
+  reeve: WriteRecord | null;
+  failing?: readonly string[];
+  cpu?: CpuTimes;
+};
 
 export type Publication = {
   status: NodeStatus;
@@ -50,6 +59,7 @@ const publishedDocument = defineDocument<Published>({
       body: parseBody(raw['body']),
       status: parseWriteRecord(raw['status']),
       reeve: isRecord(reeve) ? parseWriteRecord(reeve) : null,
+      ...parseFailing(raw['failing']),
       ...parseCpuTimes(raw['cpu']),
     };
   },
@@ -154,7 +164,16 @@ async function putDocuments(
     await putDocument(store, reeveKey(cluster.clusterId, nodeId), publication.reeve);
     reeve = { fingerprint: reeveMeaning, lastWriteAt: now };
   }
-  return { body, status, reeve, ...(cpu === undefined ? {} : { cpu }) };
+  const failing = publication.reeve.failing.map(describeFailing);
+  return {
+    ...{ body, status, reeve },
+    ...(failing.length === 0 ? {} : { failing }),
+    ...(cpu === undefined ? {} : { cpu }),
+  };
+}
+
+function describeFailing({ project, service, message }: ReeveDocument['failing'][number]): string {
+  return service === '' ? message : `${project}/${service}: ${message}`;
 }
 
 /** A slow store must not keep the lock. A PUT that arrives late does no harm: the next one says the same or newer. */
@@ -192,14 +211,21 @@ function logDecision({ ctx, cluster }: Publisher, decision: WriteDecision | 'for
 /** As far as it is worked with: the rest is repeated as it is. */
 function parseBody(raw: unknown): NodeStatus {
   if (!isRecord(raw)) throw new TypeError('body is no object');
-  const { services } = raw;
+  const { services, caddy, edgeRoutes } = raw;
   if (!Array.isArray(services) || !services.every(isRecord))
     throw new TypeError('body has no list of services');
+  if (!isRecord(caddy) || !Array.isArray(edgeRoutes) || !edgeRoutes.every(isRecord))
+    throw new TypeError('body tells nothing of an edge');
   return raw as unknown as NodeStatus;
 }
 
 function parseWriteRecord(raw: unknown): WriteRecord {
   return { fingerprint: requireText(raw, 'fingerprint'), lastWriteAt: requireText(raw, 'lastWriteAt') };
+}
+
+function parseFailing(raw: unknown): { failing?: readonly string[] } {
+  const isText = (one: unknown): one is string => typeof one === 'string';
+  return Array.isArray(raw) && raw.every(isText) ? { failing: raw } : {};
 }
 
 /** Only for a percentage: counters that cannot be read are left out. */

@@ -11,6 +11,8 @@ import { foldLines, renderTable } from '../report/table.ts';
 import { type RunRecord, readRuns } from '../state/run-record.ts';
 import { isSystemdRunning } from '../systemd/invocation.ts';
 import { formatDuration } from '../time.ts';
+import { ago } from './ago.ts';
+import { describeEdge, type EdgeView, isEdgeWrong, renderEdge } from './edge.ts';
 
 /** `nextAt` where a timer will run it again. */
 type ConcernView = RunRecord & { nextAt?: string };
@@ -20,6 +22,10 @@ type HeldLock = { name: string; holder: string };
 type NodeView = {
   now: Date;
   nodeId: string | undefined;
+  /** Undefined where this node is no edge. */
+  edge: EdgeView | undefined;
+  /** Runs containers, or is no node at all. */
+  isApp: boolean;
   published: { body: NodeStatus; lastWriteAt: string } | undefined;
   runs: readonly ConcernView[];
   locks: readonly HeldLock[];
@@ -34,6 +40,8 @@ export async function showNode(ctx: Context): Promise<Outcome> {
   const view: NodeView = {
     now,
     nodeId: ctx.config.cluster?.nodeId,
+    edge: await readEdge(ctx),
+    isApp: ctx.config.cluster?.roles.includes('edge') !== true || ctx.config.cluster.roles.includes('app'),
     published: published && { body: published.body, lastWriteAt: published.status.lastWriteAt },
     runs: await readConcerns(ctx, now),
     locks: locks
@@ -43,7 +51,9 @@ export async function showNode(ctx: Context): Promise<Outcome> {
   };
   const services = published?.body.services ?? [];
   const wrong =
-    services.some(({ state }) => state === 'error') || view.runs.some(({ exitCode }) => isFailure(exitCode));
+    services.some(({ state }) => state === 'error') ||
+    (view.edge !== undefined && isEdgeWrong(view.edge)) ||
+    view.runs.some(({ exitCode }) => isFailure(exitCode));
   return {
     outcome: wrong ? 'failed' : 'done',
     text: renderNode(view),
@@ -51,11 +61,18 @@ export async function showNode(ctx: Context): Promise<Outcome> {
       node: view.nodeId ?? null,
       publishedAt: view.published?.lastWriteAt ?? null,
       services,
+      ...(view.edge && { edge: describeEdge(view.edge) }),
       concerns: view.runs,
       locks: view.locks,
       holds: view.holds,
     },
   };
+}
+
+async function readEdge(ctx: Context): Promise<EdgeView | undefined> {
+  const { cluster } = ctx.config;
+  if (cluster?.nodeId === undefined || !cluster.roles.includes('edge')) return undefined;
+  return { edgeId: cluster.edgeId ?? cluster.nodeId, published: await readPublished(ctx, 'edge') };
 }
 
 async function readConcerns(ctx: Context, now: Date): Promise<ConcernView[]> {
@@ -84,15 +101,22 @@ function isFailure(exitCode: number | null): boolean {
 }
 
 function renderNode(view: NodeView): string[] {
-  const { now, nodeId, published, runs, locks, holds } = view;
+  const { now, edge, runs, locks, holds } = view;
+  return [
+    ...(view.isApp ? renderApp(view) : []),
+    ...(edge === undefined ? [] : renderEdge(edge, now)),
+    ...renderRuns(runs, now),
+    ...locks.map(({ name, holder }) => `lock ${name}: held by ${holder}`),
+    ...holds.map(({ target, until, reason }) => `hold ${target}: until ${until}: ${reason}`),
+  ];
+}
+
+function renderApp({ now, nodeId, published }: NodeView): string[] {
   const age =
     published === undefined ? 'nothing published yet' : `published ${ago(published.lastWriteAt, now)}`;
   return [
     `node ${nodeId ?? '(none: this machine only deploys)'}: ${age}`,
     ...(published === undefined ? [] : renderServices(published.body.services)),
-    ...renderRuns(runs, now),
-    ...locks.map(({ name, holder }) => `lock ${name}: held by ${holder}`),
-    ...holds.map(({ target, until, reason }) => `hold ${target}: until ${until}: ${reason}`),
   ];
 }
 
@@ -122,10 +146,4 @@ function renderRuns(runs: readonly ConcernView[], now: Date): string[] {
     foldLines(run.error ?? ''),
   ]);
   return renderTable(['CONCERN', 'LAST', 'WHEN', 'NEXT', 'TOOK', 'RUN', 'ERROR'], rows);
-}
-
-export function ago(instant: string, now: Date): string {
-  const ageMs = now.getTime() - Date.parse(instant);
-  if (Number.isNaN(ageMs)) return 'at an unknown time';
-  return ageMs < 0 ? `${formatDuration(-ageMs)} ahead of this clock` : `${formatDuration(ageMs)} ago`;
 }

@@ -15,6 +15,7 @@ describe('the arrival of a deploy on a node', () => {
     ['is not understood', { version: 2 }, { kind: 'waiting', why: 'it has not told how far it is' }],
     ['is of an older state', reeve('2026-06-04T02:59:59.999Z', true), notSeen()],
     ['is of no state', { ...reeve(written, true), desired: null }, notSeen()],
+    ['is an edge’s, which has no desired state', edgeDocument(), notSeen()],
     ['is of an unreadable state', reeve('soon', true), notSeen()],
     ['is there', reeve(written, true), { kind: 'converged' }],
     ['is there with a later state', reeve('2026-06-04T03:00:00.001Z', true), { kind: 'converged' }],
@@ -43,6 +44,15 @@ describe('the arrival of a deploy on a node', () => {
     const document = { ...reeve(written, false), failing: [1, null, { project: 'a' }, failing] };
     expect(parseProgress(JSON.stringify(document))?.failing).toEqual([failing]);
   });
+
+  function edgeDocument(): object {
+    const edge = { balancer: 'haproxy', applied: { 'web-1': 'f' }, rejected: [], repairs: 0 };
+    return {
+      ...reeve(written, true, [{ project: '', service: '', message: 'caddy: down' }]),
+      desired: null,
+      edge,
+    };
+  }
 
   function notSeen(): unknown {
     return { kind: 'waiting', why: 'it has not seen the new desired state yet' };

@@ -1,0 +1,160 @@
+// What `reeve status` says of an edge: of the one on this machine, and of those of the cluster.
+import { describe, expect, it } from 'vitest';
+import { statusFingerprint } from '../../../src/lib/cluster/fingerprint.ts';
+import type { NodeStatus } from '../../../src/lib/cluster/wire.ts';
+import { startBackend } from '../../support/backends.ts';
+import { aNodeStatus } from '../../support/builders.ts';
+import { edgeId, startEdge } from '../../support/edge.ts';
+import { type Machine, makeMachine } from '../../support/machine.ts';
+
+const edgeStatus = (change: Partial<NodeStatus> = {}): NodeStatus => ({
+  ...aNodeStatus({ nodeId: 'edge-1', services: [] }),
+  lastSeen: new Date().toISOString(),
+  caddy: { managed: true, lastReloadAt: new Date().toISOString(), error: null },
+  edgeRoutes: [
+    { domain: 'a.example.com', upstreams: 2 },
+    { domain: 'b.example.com', upstreams: 1 },
+  ],
+  ...change,
+});
+
+const publishedOf = (body: NodeStatus, failing?: string[]): object => ({
+  version: 1,
+  body,
+  status: { fingerprint: statusFingerprint(body), lastWriteAt: new Date().toISOString() },
+  reeve: null,
+  ...(failing && { failing }),
+});
+
+/** Ages differ from run to run. */
+const withoutAges = (text: string): string[] =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.replaceAll(/[\d.]+m?s ago/g, 'AGO').replaceAll(/ +/g, ' '));
+
+describe('the status of a machine that is an edge', () => {
+  const makeEdge = (): Machine => makeMachine({ cluster: { nodeId: 'edge-1', role: 'edge' } });
+
+  it('has its domains with their backends, and how Caddy fares', async () => {
+    const machine = makeEdge();
+    machine.write('state/published-edge.json', publishedOf(edgeStatus()));
+    const end = await machine.reeve('status');
+    expect([end.status, withoutAges(end.stdout)]).toEqual([
+      0,
+      [
+        'edge edge-1: published AGO, 2 domains, 3 backends',
+        'caddy: configured AGO',
+        'DOMAIN BACKENDS',
+        'a.example.com 2',
+        'b.example.com 1',
+        'no concern has run yet',
+      ],
+    ]);
+  });
+
+  it('has Caddy’s error and what was refused, and fails', async () => {
+    const machine = makeEdge();
+    const error = 'caddy /load: cannot read the configuration of Caddy: nothing listens there';
+    const caddy = { managed: true, lastReloadAt: null, error };
+    const failing = ['caddy: cannot read', 'app-1 a b:20001: it is no domain name'];
+    machine.write('state/published-edge.json', publishedOf(edgeStatus({ caddy, edgeRoutes: [] }), failing));
+    const end = await machine.reeve('status');
+    expect([end.status, withoutAges(end.stdout).slice(1, 3)]).toEqual([
+      1,
+      [`caddy: never given a configuration; ${error}`, 'trouble app-1 a b:20001: it is no domain name'],
+    ]);
+  });
+
+  it('counts 2,000 domains, and lists them with --json', async () => {
+    const machine = makeEdge();
+    const edgeRoutes = Array.from({ length: 2000 }, (_, at) => ({ domain: `d${at}.test`, upstreams: 1 }));
+    machine.write('state/published-edge.json', publishedOf(edgeStatus({ edgeRoutes })));
+    const lines = withoutAges((await machine.reeve('status')).stdout);
+    expect([lines.length, lines[0]]).toEqual([3, 'edge edge-1: published AGO, 2000 domains, 2000 backends']);
+    const { edge } = JSON.parse((await machine.reeve('status', '--json')).stdout);
+    expect(edge).toMatchObject({ id: 'edge-1', domains: edgeRoutes, troubles: [], caddy: { error: null } });
+  });
+
+  it('has both halves where it runs containers, too', async () => {
+    const machine = makeMachine({ cluster: { nodeId: 'box', role: ['app', 'edge'] } });
+    expect(withoutAges((await machine.reeve('status')).stdout).slice(0, 2)).toEqual([
+      'node box: nothing published yet',
+      'edge box-edge: nothing published yet',
+    ]);
+    machine.write('state/published.json', publishedOf(aNodeStatus({ nodeId: 'box' })));
+    machine.write('state/published-edge.json', publishedOf(edgeStatus({ nodeId: 'box-edge' })));
+    const end = await machine.reeve('status');
+    const lines = withoutAges(end.stdout);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'node box: published AGO',
+        expect.stringMatching(/^blog\/web running/),
+        'edge box-edge: published AGO, 2 domains, 3 backends',
+      ]),
+    );
+  });
+
+  it('tells what a tick has found', async () => {
+    const edge = await startEdge({ balancer: 'caddy' });
+    const backend = await startBackend('one');
+    edge.publish('app-1', [
+      { domain: 'a.example.com', hostPort: backend.port },
+      { domain: 'a b', hostPort: 20001 },
+    ]);
+    await edge.tick(1);
+    const { edge: told } = JSON.parse((await edge.reeve('status', '--json')).stdout);
+    expect(told).toMatchObject({
+      id: edgeId,
+      domains: [{ domain: 'a.example.com', upstreams: 1 }],
+      troubles: ['app-1 a b:20001: it is no domain name'],
+      caddy: { managed: true, error: null },
+    });
+    // Once it is mended, nothing of it is left.
+    edge.publish('app-1', [{ domain: 'a.example.com', hostPort: backend.port }]);
+    await edge.tick();
+    const end = await edge.reeve('status', '--json');
+    expect([end.status, JSON.parse(end.stdout).edge.troubles]).toEqual([0, []]);
+  });
+});
+
+describe('the status of the cluster', () => {
+  it('has edges with their routes and balancers, and those that were never seen', async () => {
+    const machine = makeMachine();
+    const put = (key: string, document: unknown): void => {
+      machine.write(`store/nodes/${key}`, document);
+    };
+    const reeveJson = (nodeId: string, edge: object): object => ({
+      ...{ version: 1, nodeId, reeve: '0', updatedAt: '', desired: null, converged: false },
+      ...{ failing: [], draining: [], edge },
+    });
+    const report = { balancer: 'haproxy', applied: {}, rejected: [], repairs: 2 };
+    const refused = { node: 'app-1', subject: 'a b:1', reason: 'it is no domain name' };
+    const caddy = { managed: true, lastReloadAt: null, error: 'caddy /load: it is down' };
+    put('edge-1/status.json', edgeStatus());
+    put('edge-1/reeve.json', reeveJson('edge-1', report));
+    put('edge-2/status.json', edgeStatus({ nodeId: 'edge-2', caddy }));
+    put('edge-2/reeve.json', reeveJson('edge-2', { ...report, rejected: [refused, refused] }));
+    // launch-pad's agent, which has no reeve.json.
+    put('edge-3/status.json', edgeStatus({ nodeId: 'edge-3' }));
+    // Only named by those who publish for it.
+    put('edge-4/upstream/web-1.json', {});
+    put('web-1/status.json', { ...aNodeStatus({ nodeId: 'web-1' }), lastSeen: new Date().toISOString() });
+    const end = await machine.reeve('status', '--cluster');
+    expect([end.status, withoutAges(end.stdout)]).toEqual([
+      1,
+      [
+        'NODE SEEN STATE SERVICES REPLICAS ROUTES TROUBLE',
+        'edge-1 AGO live 2 by haproxy',
+        'edge-2 AGO live 2 by haproxy caddy /load: it is down; app-1 a b:1: it is no domain name (and 1 more)',
+        'edge-3 AGO live 2 by unknown',
+        'edge-4 never never seen',
+        'web-1 AGO live 1 1/1',
+      ],
+    ]);
+    const { nodes } = JSON.parse((await machine.reeve('status', '--cluster', '--json')).stdout);
+    expect(nodes[0].edge).toEqual({
+      ...{ balancer: 'haproxy', routes: 2, caddyError: null, rejected: [], repairs: 2 },
+    });
+  });
+});
