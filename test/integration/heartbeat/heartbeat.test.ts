@@ -66,7 +66,7 @@ describe('a heartbeat of a living node', () => {
     expect(Date.now() - Date.parse(lastSeen)).toBeLessThan(30_000);
     expect(published(machine)).toMatchObject({ body: status, status: { lastWriteAt: lastSeen } });
     expect(JSON.parse(end.stdout)).toEqual({
-      ...{ version: 1, command: 'heartbeat', outcome: 'done', node: 'web-1', host },
+      ...{ version: 1, command: 'heartbeat', outcome: 'done', nodes: ['web-1'], host },
     });
     expect(machine.json('state/runs/heartbeat.json')).toMatchObject({ outcome: 'done', exitCode: 0 });
   });
