@@ -1,18 +1,18 @@
-// What every store driver must do. A driver's test calls `describeStoreContract` with a way to make an empty store and
-// the URL under which other processes reach the same one.
+// What every store driver must do. A driver's test calls `describeStoreContract` with a way to make an empty store; its
+// place is what other processes reach the same one by.
 import { describe, expect, it } from 'vitest';
 import { InputError } from '../../src/lib/errors.ts';
-import { openStore } from '../../src/lib/store/open.ts';
+import { openStore, type StorePlace } from '../../src/lib/store/open.ts';
 import { PreconditionError, type Store } from '../../src/lib/store/store.ts';
 import { startNodeProgram } from './programs.ts';
 
 const key = 'nodes/web-1/desired.json';
 
-export function describeStoreContract(name: string, makeStoreUrl: () => Promise<string> | string): void {
-  const make = async (): Promise<Store> => await openStore(await makeStoreUrl());
+export function describeStoreContract(name: string, makePlace: () => Promise<StorePlace> | StorePlace): void {
+  const make = async (): Promise<Store> => await openStore(await makePlace());
   describe(`${name} as a store`, () => {
     describeDocuments(make);
-    describeConditions(make, makeStoreUrl);
+    describeConditions(make, makePlace);
     describeListing(make);
     describeStreams(make);
     describeKeys(make);
@@ -74,7 +74,10 @@ function describeDocuments(make: () => Promise<Store>): void {
   });
 }
 
-function describeConditions(make: () => Promise<Store>, makeStoreUrl: () => Promise<string> | string): void {
+function describeConditions(
+  make: () => Promise<Store>,
+  makePlace: () => Promise<StorePlace> | StorePlace,
+): void {
   it('writes with ifAbsent only where nothing is', async () => {
     const store = await make();
     await store.put(key, 'first', { ifAbsent: true });
@@ -106,11 +109,13 @@ function describeConditions(make: () => Promise<Store>, makeStoreUrl: () => Prom
   });
 
   it('loses none of 20 processes that each count up by a conditional put', async () => {
-    const url = await makeStoreUrl();
-    const writers = Array.from({ length: 20 }, () => startNodeProgram('count-up.ts', [url, 'counter.json']));
+    const place = await makePlace();
+    const writers = Array.from({ length: 20 }, () =>
+      startNodeProgram('count-up.ts', [JSON.stringify(place), 'counter.json']),
+    );
     const ends = await Promise.all(writers.map((writer) => writer.ended));
     expect(ends.map(({ status, stderr }) => [status, stderr])).toEqual(ends.map(() => [0, '']));
-    const store = await openStore(url);
+    const store = await openStore(place);
     expect((await store.get('counter.json'))?.text).toBe('20');
   }, 120_000);
 }

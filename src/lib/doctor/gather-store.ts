@@ -12,7 +12,7 @@ type NodeFacts = NonNullable<StoreFacts['node']>;
 
 /** Throws what the store throws where it cannot be read. */
 export async function gatherStore(world: World, cluster: ClusterConfig): Promise<StoreFacts> {
-  const store = await openStore(cluster.store, { signal: world.signal });
+  const store = await openStore(cluster, { signal: world.signal });
   const prefix = nodesPrefix(cluster.clusterId);
   const keys = (await store.list(prefix)).map(({ key }) => key.slice(prefix.length));
   const isAbout = (key: string): boolean => /^[^/]+\/(node|desired)\.json$/.test(key);

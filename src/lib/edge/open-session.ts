@@ -23,7 +23,7 @@ export async function openEdgeSession(
   const settings = { caddy: edge.caddy, closeDelay: caddy?.closeDelay === true };
   const balancer = await openBalancer(ctx, edge, settings);
   // Without the signal: a tick that is told to stop still publishes where it stands.
-  return { ctx, edge, store: await openStore(edge.store), memory, balancer, caddy };
+  return { ctx, edge, store: await openStore(edge), memory, balancer, caddy };
 }
 
 /** Its version is asked for once a binary. */

@@ -66,6 +66,6 @@ async function reportRole(
   // Before the wait for the lock as well: a run that hangs while it holds the lock is found out, too.
   await requireAlive();
   const sampled = await sample();
-  const store = await openStore(node.store);
+  const store = await openStore(node);
   return await repeatStatus({ ctx, cluster: node, store, nodeId, role }, sampled, requireAlive);
 }

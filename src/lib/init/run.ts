@@ -126,7 +126,7 @@ type Entry = { key: string; isNew: boolean };
 
 async function register(base: BaseContext, cluster: ClusterConfig & { nodeId: string }): Promise<Entry[]> {
   await makeStoreDirectory(cluster.store);
-  const store = await openStore(cluster.store, { signal: base.signal });
+  const store = await openStore(cluster, { signal: base.signal });
   const advertiseIp = await findAdvertiseIp(cluster, { log: base.log });
   const documents = planRegistry(
     {

@@ -102,7 +102,7 @@ async function readServices(
   ctx: Context,
   cluster: { store: string; clusterId: string; nodeId: string },
 ): Promise<readonly DesiredService[]> {
-  const store = await openStore(cluster.store, { signal: ctx.signal });
+  const store = await openStore(cluster, { signal: ctx.signal });
   const stored = await store.get(desiredKey(cluster.clusterId, cluster.nodeId));
   if (stored === undefined) {
     throw new InputError(

@@ -60,7 +60,7 @@ export async function openSession(
       registryAuthDir: join(dirname(ctx.paths.configFile), 'docker'),
     }),
     // Without the signal: a run that is told to stop still publishes where it stands.
-    store: await openStore(cluster.store),
+    store: await openStore(cluster),
     secrets: openSecretsOnce(cluster),
     privateIp: await findAdvertiseIp(cluster, { log: ctx.log }),
     ...{ rollouts, ports, shards, images, ownership },

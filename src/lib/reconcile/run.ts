@@ -88,7 +88,7 @@ function stepAt(now: Date, name: string): RunStep {
 /** A tick that could not be done tells so in the node's status, if the store can be written. */
 async function tellFailure(ctx: Context, cluster: NodeConfig, error: unknown): Promise<void> {
   try {
-    const store = await openStore(cluster.store);
+    const store = await openStore(cluster);
     const { nodeId } = cluster;
     await publishFailure({ ctx, cluster, store, nodeId, role: 'app' }, describeError(error));
   } catch (second) {

@@ -5,6 +5,6 @@ import { openStore } from '../store/open.ts';
 import type { Target } from './gather.ts';
 
 export async function openTarget(ctx: Context, cluster: ClusterConfig): Promise<Target> {
-  const store = await openStore(cluster.store, { signal: ctx.signal });
+  const store = await openStore(cluster, { signal: ctx.signal });
   return { store, clusterId: cluster.clusterId };
 }

@@ -31,7 +31,7 @@ const parallel = 50;
 
 /** `failed` (exit 1) if a node is stale, unreadable, or has a service or a route that is not as it should be. */
 export async function showCluster(ctx: Context, cluster: ClusterConfig): Promise<Outcome> {
-  const store = await openStore(cluster.store, { signal: ctx.signal });
+  const store = await openStore(cluster, { signal: ctx.signal });
   const nodeIds = await listNodes(store, cluster.clusterId, { withEdges: true });
   const rows: NodeRow[] = [];
   for (let start = 0; start < nodeIds.length; start += parallel) {

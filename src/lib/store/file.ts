@@ -5,7 +5,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { InputError, ReeveError, systemErrorCode, UnavailableError } from '../errors.ts';
+import { ReeveError, systemErrorCode, UnavailableError } from '../errors.ts';
 import { type StagedFile, stageFile, stageStream } from '../state/atomic-file.ts';
 import { syncDirectory } from '../state/directory.ts';
 import { describeCause, fileError } from '../state/file-error.ts';
@@ -20,10 +20,7 @@ import {
   type StoredDocument,
   type StoredEntry,
 } from './store.ts';
-import { decodeText } from './text.ts';
-
-/** A document is read into memory; objects beyond this are streamed. */
-const maxDocumentBytes = 64n * 1024n * 1024n;
+import { decodeText, requireDocumentSize } from './text.ts';
 
 type Files = { root: string; lock: StoreLock };
 
@@ -45,9 +42,7 @@ export function openFileStore(directory: string, options: { signal?: AbortSignal
 
 async function getDocument(files: Files, key: string): Promise<StoredDocument | undefined> {
   return await readKey(files, key, async (handle, about) => {
-    if (about.size > maxDocumentBytes) {
-      throw new InputError(`cannot read ${JSON.stringify(key)} as a document: it has ${about.size} bytes`);
-    }
+    requireDocumentSize(Number(about.size), key);
     const bytes = await handle.readFile();
     return { text: decodeText(bytes, key), etag: etagOf(bytes, about), updatedAt: about.mtime };
   });

@@ -11,6 +11,10 @@ export function requireKey(key: string): void {
   if (fault !== undefined) throw new InputError(`cannot use store key ${JSON.stringify(key)}: ${fault}`);
 }
 
+export function isKey(key: string): boolean {
+  return key !== '' && findFault(key, key.split('/')) === undefined;
+}
+
 /** A prefix may be empty, end in a slash, and end in the middle of a name. */
 export function requirePrefix(prefix: string): void {
   if (prefix === '') return;

@@ -9,7 +9,7 @@ import { programPath } from '../../support/programs.ts';
 import { describeStoreContract, failingAfter } from '../../support/store-contract.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
-describeStoreContract('a directory', () => pathToFileURL(makeTempDir()).href);
+describeStoreContract('a directory', () => ({ store: pathToFileURL(makeTempDir()).href }));
 
 describe('a directory store', () => {
   it('has exactly the keys as paths, readable by the owner only', async () => {
@@ -108,7 +108,7 @@ describe('openStore', () => {
   it('opens a directory by its URL, decoded', async () => {
     const root = join(makeTempDir(), 'a b');
     mkdirSync(root);
-    const store = await openStore(pathToFileURL(root).href);
+    const store = await openStore({ store: pathToFileURL(root).href });
     await store.put('x', 'text');
     expect([readFileSync(join(root, 'x'), 'utf8'), store.url]).toEqual(['text', pathToFileURL(root).href]);
   });
@@ -118,9 +118,11 @@ describe('openStore', () => {
     ['file://host/var/lib', 'it names a host; write file:///directory with three slashes'],
     ['file:///var?x=1', 'a directory has no query and no fragment'],
     ['http://example.com', 'a store is file:///directory or s3://bucket[/prefix]'],
-    ['s3://bucket', 's3 is not available in this build'],
+    ['s3://B', 'it names no bucket; write s3://bucket[/prefix]'],
+    ['s3://bucket/a//b', 'its prefix is no plain name'],
+    ['s3://bucket?x=1', 'a bucket has no user, no query and no fragment'],
   ])('refuses %s', async (url, cause) => {
-    await expect(openStore(url)).rejects.toMatchObject({
+    await expect(openStore({ store: url })).rejects.toMatchObject({
       name: 'ConfigError',
       message: `cannot open store ${JSON.stringify(url)}: ${cause}`,
     });

@@ -1,0 +1,114 @@
+// The S3 client and one call by it. What is given here is not looked for elsewhere: each default that the SDK has to find out
+// is a file to read at every start. Credentials alone it finds by itself.
+import { S3Client } from '@aws-sdk/client-s3';
+import { callCloud } from '../aws/call.ts';
+import { statusOf } from '../aws/failures.ts';
+import type { CloudPlace } from '../aws/settings.ts';
+import { ConfigError } from '../errors.ts';
+
+/** A bucket, and what all keys in it begin with: empty, or ending in a slash. */
+export type Bucket = {
+  name: string;
+  prefix: string;
+  place: CloudPlace;
+  client: S3Client;
+  signal: AbortSignal | undefined;
+};
+
+/** A document is small: what takes longer than this is not coming. */
+const documentDeadlineMs = 10_000;
+/** Of one attempt, so that a connection that went dead is tried again within the deadline. */
+const attemptMs = 5_000;
+const connectMs = 5_000;
+/** Streams last as long as they bring something. */
+const idleMs = 60_000;
+/** The slowest uplink that a document is given time for. */
+const bytesPerMs = 250;
+const maxAttempts = 4;
+
+/** `documents` bounds each attempt, `streams` each silence. */
+export function buildS3Client({ region, endpoint }: CloudPlace, use: 'documents' | 'streams'): S3Client {
+  const limits =
+    use === 'documents'
+      ? { requestTimeout: attemptMs, throwOnRequestTimeout: true }
+      : { socketTimeout: idleMs };
+  return new S3Client({
+    // A name is signed for, and services that have no regions take this one.
+    region: region === 'local' ? 'us-east-1' : region,
+    // A bucket's own host name is for AWS, whose certificates cover it.
+    ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+    maxAttempts,
+    retryMode: 'standard',
+    logger: silent,
+    requestHandler: { connectionTimeout: connectMs, ...limits, logger: silent },
+    // Bodies are signed with their hash. The checksums beside it need a framing that not every service knows.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    defaultsMode: 'standard',
+    useDualstackEndpoint: false,
+    useFipsEndpoint: false,
+    useArnRegion: false,
+    disableMultiregionAccessPoints: true,
+    disableS3ExpressSessionAuth: true,
+    expectContinueHeader: false,
+    authSchemePreference: [],
+    userAgentAppId: 'reeve',
+  });
+}
+
+/** It would write to stderr: that callers wait for a connection, for one, which they are meant to. */
+const silent = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
+
+export type Call = { verb: string; key: string; bodyBytes?: number };
+export type CallOptions = { abortSignal?: AbortSignal; requestTimeout?: number };
+
+/** One call with a deadline. Throws ConfigError for a bucket that is not there, else as `callCloud` does. */
+export async function callS3<Answer>(
+  bucket: Bucket,
+  { verb, key, bodyBytes = 0 }: Call,
+  send: (options: CallOptions) => Promise<Answer>,
+): Promise<Answer> {
+  const action = describeAction(bucket, verb, key);
+  const extraMs = Math.ceil(bodyBytes / bytesPerMs);
+  const { signal } = bucket;
+  return await callCloud(
+    { action, deadlineMs: documentDeadlineMs + extraMs, signal },
+    async (abortSignal) => {
+      try {
+        return await send({ abortSignal, requestTimeout: attemptMs + extraMs });
+      } catch (error) {
+        throw explainBucket(bucket, error, action) ?? error;
+      }
+    },
+  );
+}
+
+/** Completes "cannot ...". */
+export function describeAction({ name, prefix }: Bucket, verb: string, key: string): string {
+  return `${verb} ${JSON.stringify(key)} in store "s3://${name}/${prefix}"`.replace(/\/"$/, '"');
+}
+
+/** What nobody has to try again before the configuration is another one. */
+export function explainBucket(
+  { name, place }: Bucket,
+  error: unknown,
+  action: string,
+): ConfigError | undefined {
+  if (!(error instanceof Error)) return undefined;
+  if (error.name === 'NoSuchBucket') {
+    const where = place.endpoint ?? place.region;
+    return new ConfigError(`cannot ${action}: there is no bucket "${name}" at ${where}`, {
+      cause: error,
+      code: 'no-bucket',
+    });
+  }
+  if (statusOf(error) !== 301 && error.name !== 'AuthorizationHeaderMalformed') return undefined;
+  const region = (error as { $response?: { headers?: Record<string, string> } }).$response?.headers?.[
+    'x-amz-bucket-region'
+  ];
+  const cause = region === undefined ? 'is in another region' : `is in region ${region}`;
+  return new ConfigError(`cannot ${action}: bucket "${name}" ${cause}: set cluster.region`, {
+    cause: error,
+    code: 'region',
+  });
+}
