@@ -1,7 +1,5 @@
 // What every client of a cloud service is made with: where it is, and how long it may take. The clients themselves are loaded
 // by whoever needs one.
-import type { ClusterConfig } from '../config/config.ts';
-
 /** Where the services are. Credentials come the SDK's own way: environment, shared files, the machine's role. */
 export type CloudPlace = {
   region: string;
@@ -9,6 +7,12 @@ export type CloudPlace = {
   endpoint?: string;
 };
 
-export function cloudPlaceOf({ region, endpoint }: Pick<ClusterConfig, 'region' | 'endpoint'>): CloudPlace {
+export function cloudPlaceOf({
+  region,
+  endpoint,
+}: {
+  region: string;
+  endpoint?: string | undefined;
+}): CloudPlace {
   return { region, ...(endpoint === undefined ? {} : { endpoint }) };
 }
