@@ -19,6 +19,7 @@ export const overrideNames = [
   'AGENDA_NODE_CONFIG',
   'DEPLOY_TIMEOUT_SECS',
   'AWS_ENDPOINT_URL',
+  'AWS_ENDPOINT_URL_SSM',
 ] as const;
 
 export type OverrideName = (typeof overrideNames)[number];

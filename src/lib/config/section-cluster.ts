@@ -124,8 +124,9 @@ function readStore(
     section.reportOutside('AWS_ENDPOINT_URL must be a URL that begins with http:// or https://');
   }
   const region = value.region ?? 'local';
-  if (store.startsWith('s3://') && endpoint === undefined && region === 'local') {
-    section.report(['region'], `must be the region of ${store}`);
+  if (endpoint === undefined && region === 'local') {
+    if (store.startsWith('s3://')) section.report(['region'], `must be the region of ${store}`);
+    else if (value.secrets === 'ssm') section.report(['region'], 'must be the region of secrets: ssm');
   }
   return { store, region, ...(endpoint === undefined ? {} : { endpoint }) };
 }

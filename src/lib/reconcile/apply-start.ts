@@ -158,7 +158,7 @@ async function resolveEnv(
   service: DesiredService,
 ): Promise<Readonly<Record<string, string>>> {
   if (service.secretRefs.length === 0) return service.env;
-  const secrets = await session.secrets();
+  const secrets = await session.secrets.open();
   return mergeEnv(service.env, await secrets.resolve(service.secretRefs));
 }
 

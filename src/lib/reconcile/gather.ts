@@ -37,6 +37,9 @@ export async function readDesired(session: Session): Promise<void> {
     );
   }
   for (const warning of parsed.warnings) session.ctx.log.warning(warning);
+  const { desired } = session;
+  if (desired.kind === 'document' && desired.updatedAt !== parsed.document.updatedAt)
+    session.secrets.forget();
   session.desired = {
     kind: 'document',
     updatedAt: parsed.document.updatedAt,

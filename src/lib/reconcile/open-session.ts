@@ -61,7 +61,7 @@ export async function openSession(
     }),
     // Without the signal: a run that is told to stop still publishes where it stands.
     store: await openStore(cluster),
-    secrets: openSecretsOnce(cluster),
+    secrets: openSecretsOnce(ctx, cluster),
     privateIp: await findAdvertiseIp(cluster, { log: ctx.log }),
     ...{ rollouts, ports, shards, images, ownership },
     desired: { kind: 'none', reason: 'not read yet' },
@@ -76,13 +76,20 @@ export async function openSession(
   };
 }
 
-function openSecretsOnce(cluster: NodeConfig): () => Promise<SecretSource> {
+function openSecretsOnce({ overrides, signal }: Context, cluster: NodeConfig): Session['secrets'] {
+  const { clusterId, region } = cluster;
+  const endpoint = overrides.AWS_ENDPOINT_URL_SSM ?? cluster.endpoint;
   let opened: Promise<SecretSource> | undefined;
-  return () => {
-    opened ??= import('../secrets/secrets.ts').then(({ openSecrets }) =>
-      openSecrets(cluster.secrets, { clusterId: cluster.clusterId, region: cluster.region }),
-    );
-    return opened;
+  return {
+    open: () => {
+      opened ??= import('../secrets/secrets.ts').then(({ openSecrets }) =>
+        openSecrets(cluster.secrets, { clusterId, region, endpoint, signal }),
+      );
+      return opened;
+    },
+    forget: () => {
+      opened = undefined;
+    },
   };
 }
 

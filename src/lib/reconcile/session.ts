@@ -41,8 +41,8 @@ export type Session = {
   nodeId: string;
   engine: Engine;
   store: Store;
-  /** Opened at the first service that has secrets. */
-  secrets(): Promise<SecretSource>;
+  /** Opened at the first service that has secrets. What has been read is good for one desired state, as `restart` writes one. */
+  secrets: { open(): Promise<SecretSource>; forget(): void };
   /** The address that edges reach this node's ports at. */
   privateIp: string;
   rollouts: Ledger<RolloutRecord>;

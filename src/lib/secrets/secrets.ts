@@ -1,6 +1,7 @@
 // The values behind a service's secret references, resolved when a container is made and never kept by us. One driver
 // a place where secrets live. Messages name secrets, never their values.
 import { fileURLToPath } from 'node:url';
+import { cloudPlaceOf } from '../aws/settings.ts';
 import { ConfigError } from '../errors.ts';
 
 export type SecretRef = { name: string; ssm: string };
@@ -10,11 +11,20 @@ export type SecretSource = {
   resolve(refs: readonly SecretRef[]): Promise<Record<string, string>>;
 };
 
-export type SecretsOptions = { clusterId: string; region?: string; endpoint?: string };
+export type SecretsOptions = {
+  clusterId: string;
+  region: string;
+  endpoint?: string | undefined;
+  signal?: AbortSignal | undefined;
+};
 
 /** `file:///directory` or `ssm`; throws ConfigError for anything else. Reaches for nothing yet. */
 export async function openSecrets(url: string, options: SecretsOptions): Promise<SecretSource> {
-  if (url === 'ssm') throw new ConfigError('cannot open secrets "ssm": ssm is not available in this build');
+  if (url === 'ssm') {
+    const { openSsmSecrets } = await import('./ssm.ts');
+    const { clusterId, signal } = options;
+    return openSsmSecrets({ clusterId, place: cloudPlaceOf(options), signal });
+  }
   if (!/^file:\/\/\//.test(url) || !URL.canParse(url)) {
     throw new ConfigError(
       `cannot open secrets ${JSON.stringify(url)}: secrets are in file:///directory or ssm`,

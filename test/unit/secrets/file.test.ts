@@ -14,7 +14,7 @@ async function createSecrets(files: Record<string, string | Uint8Array> = {}) {
     await mkdir(dirname(join(directory, name)), { recursive: true });
     await writeFile(join(directory, name), content, { mode: 0o600 });
   }
-  const source = await openSecrets(pathToFileURL(directory).href, { clusterId: 'prod' });
+  const source = await openSecrets(pathToFileURL(directory).href, { clusterId: 'prod', region: 'local' });
   return { directory, source };
 }
 
@@ -120,8 +120,10 @@ describe('secretPath', () => {
 });
 
 describe('openSecrets', () => {
-  it.each(['ssm', 'http://x', 'file://host/x', '/etc/secrets'])('refuses %s for now', async (url) => {
-    await expect(openSecrets(url, { clusterId: 'c' })).rejects.toMatchObject({ exitCode: 78 });
+  it.each(['http://x', 'file://host/x', '/etc/secrets', 'ssm://x'])('refuses %s', async (url) => {
+    await expect(openSecrets(url, { clusterId: 'c', region: 'local' })).rejects.toMatchObject({
+      exitCode: 78,
+    });
   });
 });
 
