@@ -1,0 +1,143 @@
+// An HTTP service with a network in between: it records and counts requests, answers late, and does to single ones what
+// networks and overloaded services do. What a request is for is the caller's to tell.
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+export type Seen = {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** By `performance.now()`. */
+  readonly at: number;
+};
+
+/** `loseAnswer`: the service has done it. `cutAnswer`: after half of the body. `stall`: after the headers nothing comes. */
+export type Fault =
+  | { kind: 'answer'; status: number; headers?: Readonly<Record<string, string>>; body?: string }
+  | { kind: 'reset' | 'loseAnswer' | 'cutAnswer' | 'stall' | 'silence' }
+  | { kind: 'trickle'; bytesPerSecond: number };
+
+export type FaultyProxy = {
+  readonly endpoint: string;
+  readonly seen: Seen[];
+  /** The most requests that were under way at a time. */
+  mostAtOnce: number;
+  /** How long the service seems to take before it answers. */
+  delayMs: number;
+  /** Asked for each request; undefined lets it pass. */
+  fault: (seen: Seen, count: number) => Fault | undefined;
+  /** Added to each answer, over the service's own. */
+  answerHeaders: Record<string, string>;
+  /** Forgets what it has counted and every fault. */
+  reset(): void;
+};
+
+/** Tests that share one pass their own hook. */
+export async function startFaultyProxy(
+  endpoint: string,
+  whenFinished: (clean: () => Promise<void>) => void = onTestFinished,
+): Promise<FaultyProxy> {
+  const open = new Set<Socket>();
+  let underWay = 0;
+  const server = createServer((incoming, outgoing) => {
+    underWay += 1;
+    proxy.mostAtOnce = Math.max(proxy.mostAtOnce, underWay);
+    outgoing.once('close', () => {
+      underWay -= 1;
+    });
+    handle(proxy, new URL(endpoint), incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  server.on('connection', (connection) => {
+    open.add(connection);
+    connection.once('close', () => open.delete(connection));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const proxy: FaultyProxy = {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...{ seen: [], mostAtOnce: 0, delayMs: 0, fault: () => undefined, answerHeaders: {} },
+    reset: () => {
+      proxy.seen.length = 0;
+      Object.assign(proxy, { mostAtOnce: 0, delayMs: 0, fault: () => undefined, answerHeaders: {} });
+    },
+  };
+  whenFinished(async () => {
+    for (const connection of open) connection.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return proxy;
+}
+
+async function handle(
+  proxy: FaultyProxy,
+  target: URL,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const { method = '', url: path = '', headers } = incoming;
+  const seen = { method, path, headers, at: performance.now() };
+  proxy.seen.push(seen);
+  const fault = proxy.fault(seen, proxy.seen.length);
+  if (proxy.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, proxy.delayMs));
+  switch (fault?.kind) {
+    case 'reset':
+      incoming.socket.resetAndDestroy();
+      return;
+    case 'silence':
+      incoming.resume();
+      return;
+    case 'answer':
+      incoming.resume();
+      await new Promise((resolve) => incoming.once('end', resolve));
+      outgoing.writeHead(fault.status, { ...fault.headers, ...proxy.answerHeaders }).end(fault.body);
+      return;
+    default:
+      await forward(proxy, target, incoming, outgoing, fault);
+  }
+}
+
+async function forward(
+  proxy: FaultyProxy,
+  target: URL,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  fault: Fault | undefined,
+): Promise<void> {
+  const { method, url: path, headers } = incoming;
+  // The host header stays: it is signed, and services make addresses of it.
+  const onward = request({ host: target.hostname, port: target.port, method, path, headers });
+  incoming.pipe(onward);
+  outgoing.once('close', () => onward.destroy());
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    onward.once('response', resolve);
+    onward.once('error', reject);
+  });
+  if (fault?.kind === 'loseAnswer') {
+    answer.resume();
+    await new Promise((resolve) => answer.once('end', resolve));
+    incoming.socket.resetAndDestroy();
+    return;
+  }
+  outgoing.writeHead(answer.statusCode ?? 502, { ...answer.headers, ...proxy.answerHeaders });
+  if (fault === undefined) {
+    answer.pipe(outgoing);
+    return;
+  }
+  outgoing.flushHeaders();
+  await sendBody(Buffer.concat(await Array.fromAsync(answer)), incoming.socket, outgoing, fault);
+}
+
+async function sendBody(body: Buffer, socket: Socket, outgoing: ServerResponse, fault: Fault): Promise<void> {
+  if (fault.kind === 'stall') return;
+  if (fault.kind === 'cutAnswer') {
+    outgoing.write(body.subarray(0, Math.floor(body.length / 2)), () => socket.resetAndDestroy());
+    return;
+  }
+  const step = fault.kind === 'trickle' ? Math.max(1, Math.floor(fault.bytesPerSecond / 10)) : body.length;
+  for (let sent = 0; sent < body.length && !outgoing.destroyed; sent += step) {
+    outgoing.write(body.subarray(sent, sent + step));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  outgoing.end();
+}
