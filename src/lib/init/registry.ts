@@ -1,4 +1,5 @@
 // What a new node enters into the store, for launch-pad's own CLI and for other nodes: data, written by run.ts.
+import { describeCluster } from '../cluster/cluster-document.ts';
 import { clusterKey, edgeKey, nodeKey } from '../cluster/keys.ts';
 import type { ClusterDocument, EdgeRegistryEntry, NodeRegistryEntry } from '../cluster/wire.ts';
 import type { Role } from '../config/config.ts';
@@ -28,7 +29,7 @@ export function planRegistry(facts: NodeFacts, now: Date): RegistryDocument[] {
   const createdAt = now.toISOString();
   const documents: RegistryDocument[] = [];
   if (clusterId !== 'default') {
-    documents.push({ key: clusterKey(clusterId), document: describeCluster(facts, createdAt) });
+    documents.push({ key: clusterKey(clusterId), document: toClusterDocument(facts, createdAt) });
   }
   if (roles.includes('app')) {
     documents.push({
@@ -83,14 +84,6 @@ function describeNode(
   };
 }
 
-function describeCluster(facts: NodeFacts, createdAt: string): ClusterDocument {
-  return {
-    clusterId: facts.clusterId,
-    defaultEdge: facts.edgeId ?? null,
-    region: facts.region,
-    createdAt,
-    createdBy,
-    autoscale: null,
-    snsTopicArn: null,
-  };
+function toClusterDocument({ clusterId, edgeId, region }: NodeFacts, createdAt: string): ClusterDocument {
+  return describeCluster({ clusterId, defaultEdge: edgeId ?? null, region, createdAt, createdBy });
 }

@@ -1,6 +1,7 @@
 // desired.json as text in pieces: what we do not own goes back byte for byte, fields of other versions, number spellings and
 // all. Pure.
 import { parseDesired, parseJson } from '../cluster/desired.ts';
+import { splitList, splitObject } from '../cluster/json-text.ts';
 import { desiredVersion, serviceKey } from '../cluster/wire.ts';
 
 export type RawService = {
@@ -22,7 +23,7 @@ export type RawDesired = {
 /** Throws InputError unless it is a whole document of our version. */
 export function parseRawDesired(text: string, source: string): RawDesired {
   const { document } = parseDesired(text, source);
-  const members = splitObject(text, skipBlank(text, 0));
+  const members = splitObject(text);
   const services = members.findLast((member) => member.name === 'services')?.text ?? '[]';
   return {
     nodeId: document.nodeId,
@@ -74,67 +75,4 @@ function toRawService(text: string, source: string): RawService {
   const { project, service } = typeof named === 'object' && named !== null ? named : {};
   const isNamed = typeof project === 'string' && typeof service === 'string';
   return { text, value, key: isNamed ? serviceKey({ project, service }) : undefined };
-}
-
-/** The members of the object that starts at `start`. The text is known to be JSON, so only its outline is looked at. */
-function splitObject(text: string, start: number): { name: string; text: string }[] {
-  const members: { name: string; text: string }[] = [];
-  let at = skipBlank(text, start + 1);
-  while (text[at] !== '}') {
-    const nameEnd = endOfValue(text, at);
-    const from = skipBlank(text, skipBlank(text, nameEnd) + 1);
-    const to = endOfValue(text, from);
-    members.push({ name: JSON.parse(text.slice(at, nameEnd)) as string, text: text.slice(from, to) });
-    at = skipComma(text, to);
-  }
-  return members;
-}
-
-function splitList(text: string): string[] {
-  const elements: string[] = [];
-  let at = skipBlank(text, 1);
-  while (text[at] !== ']') {
-    const to = endOfValue(text, at);
-    elements.push(text.slice(at, to));
-    at = skipComma(text, to);
-  }
-  return elements;
-}
-
-function skipComma(text: string, at: number): number {
-  const next = skipBlank(text, at);
-  return text[next] === ',' ? skipBlank(text, next + 1) : next;
-}
-
-function skipBlank(text: string, start: number): number {
-  let at = start;
-  while (' \t\r\n'.includes(text[at] ?? '.')) at++;
-  return at;
-}
-
-function endOfValue(text: string, start: number): number {
-  const first = text[start] as string;
-  if (first === '"') return endOfString(text, start);
-  if (first === '{' || first === '[') return endOfNested(text, start);
-  let at = start;
-  while (!',]} \t\r\n'.includes(text[at] ?? ',')) at++;
-  return at;
-}
-
-function endOfNested(text: string, start: number): number {
-  let depth = 0;
-  let at = start;
-  do {
-    const character = text[at] as string;
-    if (character === '{' || character === '[') depth++;
-    if (character === '}' || character === ']') depth--;
-    at = character === '"' ? endOfString(text, at) : at + 1;
-  } while (depth > 0);
-  return at;
-}
-
-function endOfString(text: string, start: number): number {
-  let at = start + 1;
-  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
-  return at + 1;
 }

@@ -12,6 +12,7 @@ import { applyEdit, type NodeResult } from './apply.ts';
 import { describeChange, describeExtent, describeFailure, type NodeFailure } from './describe.ts';
 import { type NodeState, parallel, type Target } from './gather.ts';
 import type { Change, Edit, NodePlan } from './plan.ts';
+import type { RawService } from './raw-document.ts';
 import type { Turn } from './turn.ts';
 import { waitForNodes } from './wait.ts';
 
@@ -57,7 +58,9 @@ export async function runRelease(ctx: Context, setting: ReleaseSetting, release:
   const written = results.filter((result) => result.written);
   if (written.length > 0) {
     await recordHistory(ctx, release.reason, written);
-    if (options.notify) await wakeNodes(ctx, setting.cluster);
+    // Nobody has to wait for their turn while a cloud is slow.
+    await setting.turn.end();
+    if (options.notify) await wakeNodes(ctx, setting, release, written);
   }
   await setting.turn.end();
   const late = await waitFor(ctx, setting, release, results);
@@ -87,10 +90,26 @@ async function applyAll(
   };
 }
 
-async function wakeNodes(ctx: Context, cluster: ClusterConfig): Promise<void> {
+async function wakeNodes(
+  ctx: Context,
+  { cluster, target: { store } }: ReleaseSetting,
+  { nodes }: Release,
+  written: readonly NodeResult[],
+): Promise<void> {
   await wakeTicks(ctx, cluster, ['reconcile', 'edge']);
-  if (cluster.notify === 'sns')
-    ctx.log.warning('no notice is sent over sns: nodes find the change at their next tick');
+  if (cluster.notify === 'none') return;
+  const names = new Set(written.map(({ node }) => node));
+  const services = nodes.flatMap(({ state, plan }) => (names.has(state.node) ? plan.services : []));
+  const { notifyNodes } = await import('../notify/run.ts');
+  await notifyNodes(ctx, { cluster, store, nodes: [...names, ...findEdges(services)] });
+}
+
+/** Those that route to the services: they listen under their own ids. */
+function findEdges(services: readonly RawService[]): Set<string> {
+  const edges = services.map(
+    ({ value }) => (value as { ingress?: { edge?: unknown } | null } | null)?.ingress?.edge,
+  );
+  return new Set(edges.filter((edge) => typeof edge === 'string'));
 }
 
 /** A machine that only deploys may have no state directory: the release does not fail for that. */
