@@ -93,6 +93,13 @@ export const commands: readonly CommandSpec[] = [
     load: () => import('./edge.ts'),
   },
   {
+    path: 'listen',
+    summary: 'wait for notifications of deploys, and wake what they are for',
+    options: [{ flags: '--window <seconds>', description: 'for how long (default 20)' }],
+    locks: true,
+    load: () => import('./listen.ts'),
+  },
+  {
     path: 'status',
     summary: 'what runs here and what each concern did last',
     options: [{ flags: '--cluster', description: 'every node in the store' }],

@@ -1,23 +1,33 @@
-// Wakes ticks on this machine by the files that path units watch, where the store is a directory: who reads it is here, too.
-// Best effort: what is missed here, the next tick finds by itself.
+// Wakes ticks on this machine by the files that path units watch. Best effort: what is missed here, the next tick finds by
+// itself.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ClusterConfig } from '../config/config.ts';
+import type { Paths } from '../config/paths.ts';
 import type { BaseContext } from '../context.ts';
 import { describeError } from '../errors.ts';
 
+/** Concerns that a wake starts. */
+export type Wakeable = 'reconcile' | 'edge';
+
+/** Where the store is a directory: who reads it is here, too. */
 export async function wakeTicks(
   { paths, log }: Pick<BaseContext, 'paths' | 'log'>,
   cluster: Pick<ClusterConfig, 'store'>,
-  concerns: readonly ('reconcile' | 'edge')[],
+  concerns: readonly Wakeable[],
 ): Promise<void> {
   if (!isLocalStore(cluster)) return;
   try {
-    await mkdir(paths.wakeDir, { recursive: true });
-    for (const concern of concerns) await writeFile(join(paths.wakeDir, concern), '', { mode: 0o600 });
+    for (const concern of concerns) await writeWake(paths, concern);
   } catch (error) {
     log.debug(`no tick is woken: ${describeError(error)}`);
   }
+}
+
+/** A second one before the tick has begun is the same one. */
+export async function writeWake({ wakeDir }: Pick<Paths, 'wakeDir'>, concern: Wakeable): Promise<void> {
+  await mkdir(wakeDir, { recursive: true });
+  await writeFile(join(wakeDir, concern), '', { mode: 0o600 });
 }
 
 /** What is written there is here at once, and a look costs nothing. */

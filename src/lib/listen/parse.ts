@@ -1,0 +1,17 @@
+// The value of `--window SECONDS`. Pure.
+import { UsageError } from '../errors.ts';
+
+/** One long poll. */
+const defaultSeconds = 20;
+/** Of one process; a timer starts the next one. */
+const maxSeconds = 24 * 60 * 60;
+
+/** Milliseconds. */
+export function parseWindow(value: unknown): number {
+  if (value === undefined) return defaultSeconds * 1000;
+  const seconds = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : Number.NaN;
+  if (seconds >= 1 && seconds <= maxSeconds) return seconds * 1000;
+  throw new UsageError(
+    `cannot listen for ${JSON.stringify(value)}: --window takes whole seconds, from 1 to ${maxSeconds}`,
+  );
+}

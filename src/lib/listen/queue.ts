@@ -1,0 +1,150 @@
+// Listens to one queue for a window: waits until it exists, polls it, and wakes a concern for what comes. What a message says
+// does not matter: the tick reads the desired state itself.
+import { mapBounded } from '../bounded.ts';
+import type { BaseContext } from '../context.ts';
+import { describeError } from '../errors.ts';
+import { type Wakeable, writeWake } from '../publish/wake.ts';
+import {
+  batchSize,
+  deleteMessages,
+  findQueue,
+  isMissingQueue,
+  type Queue,
+  type Queues,
+  receiveMessages,
+} from './queues.ts';
+
+export type Pace = {
+  pollSeconds: number;
+  /** Between two looks for a queue that is not there: the first deploy to this node makes it. */
+  missingMs: number;
+  /** After a failure, give or take a quarter, so that a fleet does not come back all at once. */
+  failureMs: number;
+};
+
+export type Window = {
+  /** By the clock of `performance.now()`. */
+  untilMs: number;
+  pace: Pace;
+};
+
+export type QueueReport = {
+  queue: string;
+  concern: Wakeable;
+  messages: number;
+  /** At the window's end. */
+  missing: boolean;
+  trouble: string | undefined;
+};
+
+type Ctx = Pick<BaseContext, 'clock' | 'log' | 'signal' | 'paths'>;
+
+/** Until the window or the signal ends it; what goes wrong is told once, and tried again. */
+export async function listenToQueue(
+  ctx: Ctx,
+  queues: Queues,
+  { name, concern, window }: { name: string; concern: Wakeable; window: Window },
+): Promise<QueueReport> {
+  const { untilMs, pace } = window;
+  const report: QueueReport = { queue: name, concern, messages: 0, missing: false, trouble: undefined };
+  const ear: Ear = { url: undefined, report, pace };
+  for (;;) {
+    const leftMs = untilMs - performance.now();
+    if (ctx.signal.aborted || leftMs < 1000) return report;
+    const waitSeconds = Math.min(pace.pollSeconds, Math.floor(leftMs / 1000));
+    const pauseMs = await pollOnce(ctx, queues, ear, waitSeconds).catch((error: unknown) =>
+      ctx.signal.aborted ? 0 : judgeFailure(ctx, ear, error),
+    );
+    if (pauseMs > 0) await ctx.clock.sleep(Math.min(pauseMs, untilMs - performance.now()), ctx.signal);
+  }
+}
+
+/** Where the queue is, once it has been found. */
+type Ear = { url: string | undefined; report: QueueReport; pace: Pace };
+
+/** Answers how long to wait before the next poll, in milliseconds. */
+async function pollOnce(ctx: Ctx, queues: Queues, ear: Ear, waitSeconds: number): Promise<number> {
+  const { report, pace } = ear;
+  const name = report.queue;
+  ear.url ??= await findQueue(queues, name);
+  settle(ctx, report, ear.url === undefined);
+  if (ear.url === undefined) return pace.missingMs;
+  const queue = { name, url: ear.url };
+  const receipts = await receiveMessages(queues, queue, waitSeconds);
+  settle(ctx, report, false);
+  if (receipts.length === 0) return 0;
+  report.messages += await takeMessages(ctx, queues, { queue, concern: report.concern, receipts });
+  return 0;
+}
+
+function judgeFailure(ctx: Ctx, ear: Ear, error: unknown): number {
+  if (isMissingQueue(error)) {
+    ear.url = undefined;
+    settle(ctx, ear.report, true);
+  } else {
+    tellTrouble(ctx, ear.report, describeError(error));
+  }
+  return ear.pace.failureMs * (0.75 + Math.random() / 2);
+}
+
+/** It has answered. A queue that is not there yet is told once, and no failure. */
+function settle({ log }: Ctx, report: QueueReport, missing: boolean): void {
+  if (missing && !report.missing)
+    log.info(`queue ${report.queue} is not there yet: a deploy to this node makes it`);
+  if (report.trouble !== undefined) log.info(`queue ${report.queue} answers again`);
+  report.missing = missing;
+  report.trouble = undefined;
+}
+
+/** An outage is one line, however long it lasts; another trouble is another. */
+function tellTrouble({ log }: Ctx, report: QueueReport, trouble: string): void {
+  if (report.trouble === trouble) log.debug(trouble);
+  else log.warning(trouble);
+  report.trouble = trouble;
+}
+
+/** Of one burst; more come with the next poll. Received, they are hidden for 30 s, in which they have to be deleted. */
+const mostAtOnce = 500;
+const deletionsAtOnce = 5;
+
+/**
+ * Woken before anything is deleted: killed in between, they come again. A burst wakes twice: once for its first messages, and
+ * once for all that came while the rest was fetched.
+ */
+async function takeMessages(
+  ctx: Ctx,
+  queues: Queues,
+  { queue, concern, receipts }: { queue: Queue; concern: Wakeable; receipts: readonly string[] },
+): Promise<number> {
+  await writeWake(ctx.paths, concern);
+  const all = [...receipts, ...(await drainQueue(ctx, queues, { queue, first: receipts }))];
+  if (all.length > receipts.length) await writeWake(ctx.paths, concern);
+  ctx.log.info(
+    `${all.length === 1 ? '1 message' : `${all.length} messages`} on queue ${queue.name}: woke ${concern}`,
+  );
+  const batches = Array.from({ length: Math.ceil(all.length / batchSize) }, (_, index) =>
+    all.slice(index * batchSize, (index + 1) * batchSize),
+  );
+  const failures = await mapBounded(batches, deletionsAtOnce, async (batch) => {
+    return await deleteMessages(queues, queue, batch).then(() => undefined, describeError);
+  });
+  const [first] = failures.filter((failure) => failure !== undefined);
+  // They come again, and wake once more.
+  if (first !== undefined) ctx.log.warning(first);
+  return all.length;
+}
+
+/** What else is there, while batches are full. A failure ends it: the next poll tells. */
+async function drainQueue(
+  { signal }: Ctx,
+  queues: Queues,
+  { queue, first }: { queue: Queue; first: readonly string[] },
+): Promise<string[]> {
+  const drained: string[] = [];
+  let last = first;
+  while (last.length === batchSize && drained.length < mostAtOnce && !signal.aborted) {
+    last = await receiveMessages(queues, queue, 0).catch(() => []);
+    drained.push(...last);
+  }
+  return drained;
+}

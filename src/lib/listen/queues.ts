@@ -1,0 +1,97 @@
+// This node's own queues in SQS, as far as a listener needs them and its role lets it: find, receive, delete. Nothing is tried
+// again in here: whoever listens does that, and tells of it.
+import type { SQSClient } from '@aws-sdk/client-sqs';
+import { buildClientSettings, callCloud } from '../aws/call.ts';
+import type { CloudPlace } from '../aws/settings.ts';
+import { ReeveError, UnavailableError } from '../errors.ts';
+
+/** What one call takes and gives. */
+export const batchSize = 10;
+
+export type Queues = {
+  readonly sdk: typeof import('@aws-sdk/client-sqs');
+  readonly client: SQSClient;
+  readonly signal: AbortSignal;
+  /** How long an answer may take beyond the wait that was asked for. */
+  readonly deadlineMs: number;
+};
+
+/** The longest wait that SQS knows. */
+const maxPollMs = 20_000;
+
+export async function openQueues(
+  place: CloudPlace,
+  limit: { signal: AbortSignal; deadlineMs: number },
+): Promise<Queues> {
+  const sdk = await import('@aws-sdk/client-sqs');
+  const settings = buildClientSettings(place);
+  const requestTimeout = maxPollMs + limit.deadlineMs;
+  const client = new sdk.SQSClient({
+    ...settings,
+    maxAttempts: 1,
+    requestHandler: { ...settings.requestHandler, requestTimeout },
+    // Nobody reads the messages.
+    md5: false,
+  });
+  return { sdk, client, ...limit };
+}
+
+/** Undefined where there is no such queue. */
+export async function findQueue(
+  { sdk, client, signal, deadlineMs }: Queues,
+  name: string,
+): Promise<string | undefined> {
+  const command = new sdk.GetQueueUrlCommand({ QueueName: name });
+  try {
+    const answer = await callCloud({ action: `find queue ${name}`, signal, deadlineMs }, (abortSignal) =>
+      client.send(command, { abortSignal }),
+    );
+    return answer.QueueUrl;
+  } catch (error) {
+    if (isMissingQueue(error)) return undefined;
+    throw error;
+  }
+}
+
+export function isMissingQueue(error: unknown): boolean {
+  return error instanceof ReeveError && /QueueDoesNotExist|NonExistentQueue/.test(error.code);
+}
+
+export type Queue = { name: string; url: string };
+
+/** Receipts of the messages that are there, or that come within the wait. */
+export async function receiveMessages(
+  { sdk, client, signal, deadlineMs }: Queues,
+  { name, url }: Queue,
+  waitSeconds: number,
+): Promise<string[]> {
+  const command = new sdk.ReceiveMessageCommand({
+    QueueUrl: url,
+    MaxNumberOfMessages: batchSize,
+    WaitTimeSeconds: waitSeconds,
+  });
+  const limit = { signal, deadlineMs: waitSeconds * 1000 + deadlineMs };
+  const answer = await callCloud({ action: `receive from queue ${name}`, ...limit }, (abortSignal) =>
+    client.send(command, { abortSignal }),
+  );
+  return (answer.Messages ?? []).flatMap(({ ReceiptHandle }) => ReceiptHandle ?? []);
+}
+
+/** Ten at most. Not ended by a signal: what has been received is settled first. */
+export async function deleteMessages(
+  { sdk, client, deadlineMs }: Queues,
+  { name, url }: Queue,
+  receipts: readonly string[],
+): Promise<void> {
+  const entries = receipts.map((receipt, index) => ({ Id: String(index), ReceiptHandle: receipt }));
+  const command = new sdk.DeleteMessageBatchCommand({ QueueUrl: url, Entries: entries });
+  const action = `delete messages of queue ${name}`;
+  const answer = await callCloud({ action, deadlineMs }, (abortSignal) =>
+    client.send(command, { abortSignal }),
+  );
+  const [first] = answer.Failed ?? [];
+  if (first === undefined) return;
+  throw new UnavailableError(
+    `cannot ${action}: ${first.Code}: ${first.Message ?? ''} (${answer.Failed?.length} of ${receipts.length})`,
+  );
+}
