@@ -11,6 +11,8 @@ export type Seen = {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** By `performance.now()`. */
   readonly at: number;
+  /** What is asked of SQS and SNS: `ReceiveMessage`. */
+  readonly action: string | undefined;
 };
 
 /** `loseAnswer`: the service has done it. `cutAnswer`: after half of the body. `stall`: after the headers nothing comes. */
@@ -76,7 +78,8 @@ async function handle(
   outgoing: ServerResponse,
 ): Promise<void> {
   const { method = '', url: path = '', headers } = incoming;
-  const seen = { method, path, headers, at: performance.now() };
+  const form = await readForm(incoming);
+  const seen = { method, path, headers, at: performance.now(), action: actionOf(incoming, form) };
   proxy.seen.push(seen);
   const fault = proxy.fault(seen, proxy.seen.length);
   if (proxy.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, proxy.delayMs));
@@ -89,25 +92,39 @@ async function handle(
       return;
     case 'answer':
       incoming.resume();
-      await new Promise((resolve) => incoming.once('end', resolve));
+      if (form === undefined) await new Promise((resolve) => incoming.once('end', resolve));
       outgoing.writeHead(fault.status, { ...fault.headers, ...proxy.answerHeaders }).end(fault.body);
       return;
     default:
-      await forward(proxy, target, incoming, outgoing, fault);
+      await forward(proxy, { target, form, fault }, incoming, outgoing);
   }
+}
+
+/** SNS takes forms, in which the action is a field. */
+async function readForm(incoming: IncomingMessage): Promise<Buffer | undefined> {
+  if (incoming.headers['content-type']?.startsWith('application/x-www-form-urlencoded') !== true)
+    return undefined;
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+function actionOf({ headers }: IncomingMessage, form: Buffer | undefined): string | undefined {
+  if (form !== undefined) return new URLSearchParams(form.toString()).get('Action') ?? undefined;
+  return /^AmazonSQS\.(\w+)$/.exec(String(headers['x-amz-target']))?.[1];
 }
 
 async function forward(
   proxy: FaultyProxy,
-  target: URL,
+  { target, form, fault }: { target: URL; form: Buffer | undefined; fault: Fault | undefined },
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  fault: Fault | undefined,
 ): Promise<void> {
   const { method, url: path, headers } = incoming;
   // The host header stays: it is signed, and services make addresses of it.
   const onward = request({ host: target.hostname, port: target.port, method, path, headers });
-  incoming.pipe(onward);
+  if (form === undefined) incoming.pipe(onward);
+  else onward.end(form);
   outgoing.once('close', () => onward.destroy());
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     onward.once('response', resolve);
