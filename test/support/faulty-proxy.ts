@@ -2,6 +2,7 @@
 // networks and overloaded services do. What a request is for is the caller's to tell.
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 
 export type Seen = {
@@ -28,10 +29,12 @@ export type FaultyProxy = {
   mostAtOnce: number;
   /** How long the service seems to take before it answers. */
   delayMs: number;
-  /** Asked for each request; undefined lets it pass. */
-  fault: (seen: Seen, count: number) => Fault | undefined;
+  /** Asked for each request, and waited for; undefined lets it pass. */
+  fault: (seen: Seen, count: number) => Fault | undefined | Promise<Fault | undefined>;
   /** Added to each answer, over the service's own. */
   answerHeaders: Record<string, string>;
+  /** Left out of requests, as by a service that does not know them. */
+  droppedHeaders: readonly string[];
   /** Forgets what it has counted and every fault. */
   reset(): void;
 };
@@ -58,10 +61,16 @@ export async function startFaultyProxy(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const proxy: FaultyProxy = {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ seen: [], mostAtOnce: 0, delayMs: 0, fault: () => undefined, answerHeaders: {} },
+    ...{ seen: [], mostAtOnce: 0, delayMs: 0, fault: () => undefined, answerHeaders: {}, droppedHeaders: [] },
     reset: () => {
       proxy.seen.length = 0;
-      Object.assign(proxy, { mostAtOnce: 0, delayMs: 0, fault: () => undefined, answerHeaders: {} });
+      Object.assign(proxy, {
+        mostAtOnce: 0,
+        delayMs: 0,
+        fault: () => undefined,
+        answerHeaders: {},
+        droppedHeaders: [],
+      });
     },
   };
   whenFinished(async () => {
@@ -81,7 +90,7 @@ async function handle(
   const form = await readForm(incoming);
   const seen = { method, path, headers, at: performance.now(), action: actionOf(incoming, form) };
   proxy.seen.push(seen);
-  const fault = proxy.fault(seen, proxy.seen.length);
+  const fault = await proxy.fault(seen, proxy.seen.length);
   if (proxy.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, proxy.delayMs));
   switch (fault?.kind) {
     case 'reset':
@@ -120,7 +129,9 @@ async function forward(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
-  const { method, url: path, headers } = incoming;
+  const { method, url: path } = incoming;
+  const headers = { ...incoming.headers };
+  for (const name of proxy.droppedHeaders) delete headers[name];
   // The host header stays: it is signed, and services make addresses of it.
   const onward = request({ host: target.hostname, port: target.port, method, path, headers });
   if (form === undefined) incoming.pipe(onward);
@@ -142,7 +153,7 @@ async function forward(
     return;
   }
   outgoing.flushHeaders();
-  await sendBody(Buffer.concat(await Array.fromAsync(answer)), incoming.socket, outgoing, fault);
+  await sendBody(await buffer(answer), incoming.socket, outgoing, fault);
 }
 
 async function sendBody(body: Buffer, socket: Socket, outgoing: ServerResponse, fault: Fault): Promise<void> {

@@ -12,22 +12,32 @@ export type Bucket = {
   prefix: string;
   place: CloudPlace;
   client: S3Client;
+  limits: S3Limits;
   signal: AbortSignal | undefined;
 };
 
-/** A document is small: what takes longer than this is not coming. */
-const documentDeadlineMs = 10_000;
-/** Of one attempt, so that a connection that went dead is tried again within the deadline. */
-const attemptMs = 5_000;
+export type S3Limits = {
+  /** A document is small: what takes longer than this is not coming. */
+  documentMs: number;
+  /** One attempt for it, so that a connection that went dead is tried again within the deadline. */
+  attemptMs: number;
+  /** Streams last as long as they bring something. */
+  idleMs: number;
+};
+
+export const defaultS3Limits: S3Limits = { documentMs: 10_000, attemptMs: 5_000, idleMs: 60_000 };
+
 const connectMs = 5_000;
-/** Streams last as long as they bring something. */
-const idleMs = 60_000;
 /** The slowest uplink that a document is given time for. */
 const bytesPerMs = 250;
 const maxAttempts = 4;
 
 /** `documents` bounds each attempt, `streams` each silence. */
-export function buildS3Client({ region, endpoint }: CloudPlace, use: 'documents' | 'streams'): S3Client {
+export function buildS3Client(
+  { region, endpoint }: CloudPlace,
+  { attemptMs, idleMs }: S3Limits,
+  use: 'documents' | 'streams',
+): S3Client {
   const limits =
     use === 'documents'
       ? { requestTimeout: attemptMs, throwOnRequestTimeout: true }
@@ -70,17 +80,15 @@ export async function callS3<Answer>(
 ): Promise<Answer> {
   const action = describeAction(bucket, verb, key);
   const extraMs = Math.ceil(bodyBytes / bytesPerMs);
-  const { signal } = bucket;
-  return await callCloud(
-    { action, deadlineMs: documentDeadlineMs + extraMs, signal },
-    async (abortSignal) => {
-      try {
-        return await send({ abortSignal, requestTimeout: attemptMs + extraMs });
-      } catch (error) {
-        throw explainBucket(bucket, error, action) ?? error;
-      }
-    },
-  );
+  const { signal, limits } = bucket;
+  const deadlineMs = limits.documentMs + extraMs;
+  return await callCloud({ action, deadlineMs, signal }, async (abortSignal) => {
+    try {
+      return await send({ abortSignal, requestTimeout: limits.attemptMs + extraMs });
+    } catch (error) {
+      throw explainBucket(bucket, error, action) ?? error;
+    }
+  });
 }
 
 /** Completes "cannot ...". */

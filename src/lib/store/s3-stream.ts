@@ -33,7 +33,7 @@ export function createStreams(
 ): Streams {
   let client: S3Client | undefined;
   const open = (): Bucket => {
-    client ??= buildS3Client(bucket.place, 'streams');
+    client ??= buildS3Client(bucket.place, bucket.limits, 'streams');
     return { ...bucket, client };
   };
   return {

@@ -10,7 +10,14 @@ import {
 import type { CloudPlace } from '../aws/settings.ts';
 import { isKey, requireKey, requirePrefix } from './key.ts';
 import { confirmAbsence, requireBucket } from './s3-absence.ts';
-import { type Bucket, buildS3Client, type CallOptions, callS3 } from './s3-client.ts';
+import {
+  type Bucket,
+  buildS3Client,
+  type CallOptions,
+  callS3,
+  defaultS3Limits,
+  type S3Limits,
+} from './s3-client.ts';
 import { createConditions } from './s3-conditions.ts';
 import { listObjects } from './s3-list.ts';
 import { contentTypeOf, describeObject, requireEtag } from './s3-object.ts';
@@ -23,11 +30,18 @@ export type S3Place = {
   /** Without slashes at its ends; empty: keys are the bucket's own. */
   prefix: string;
   place: CloudPlace;
+  limits?: S3Limits;
 };
 
-export function openS3Store({ bucket: name, prefix, place }: S3Place, signal?: AbortSignal): Store {
-  const client = buildS3Client(place, 'documents');
-  const bucket: Bucket = { name, prefix: prefix === '' ? '' : `${prefix}/`, place, client, signal };
+export function openS3Store(
+  { bucket: name, prefix, place, limits = defaultS3Limits }: S3Place,
+  signal?: AbortSignal,
+): Store {
+  const client = buildS3Client(place, limits, 'documents');
+  const bucket: Bucket = {
+    ...{ name, prefix: prefix === '' ? '' : `${prefix}/` },
+    ...{ place, client, limits, signal },
+  };
   const conditions = createConditions(bucket);
   const streams = createStreams(bucket, (key) => headObject(bucket, key));
   return {

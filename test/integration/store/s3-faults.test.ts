@@ -1,0 +1,289 @@
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openS3Store } from '../../../src/lib/store/s3.ts';
+import { defaultS3Limits } from '../../../src/lib/store/s3-client.ts';
+import { PreconditionError, type Store } from '../../../src/lib/store/store.ts';
+import { cloudRegion, startCloud } from '../../support/cloud.ts';
+import { type Fault, type FaultyProxy, startFaultyProxy } from '../../support/faulty-proxy.ts';
+
+let proxy: FaultyProxy;
+let directory: string;
+let store: Store;
+
+beforeAll(async () => {
+  const cloud = await startCloud({ whenFinished: afterAll });
+  Object.assign(process.env, cloud.env);
+  proxy = await startFaultyProxy(cloud.endpoint, afterAll);
+});
+
+beforeEach(async () => {
+  proxy.reset();
+  directory = randomUUID();
+  store = open();
+  await store.put('a.json', 'first');
+  proxy.reset();
+});
+
+function open(bucket = 'state', limits = defaultS3Limits): Store {
+  return openS3Store({
+    ...{ bucket, prefix: directory, limits },
+    place: { region: cloudRegion, endpoint: proxy.endpoint },
+  });
+}
+
+/** As S3 says it. */
+function refusal(status: number, code: string, message = 'It says why.'): Fault {
+  const body = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`;
+  return { kind: 'answer', status, headers: { 'content-type': 'application/xml' }, body };
+}
+
+/** The methods that the service was asked with. */
+const asked = (): string[] => proxy.seen.map(({ method }) => method);
+const subject = (): string => `"a.json" in store "s3://state/${directory}"`;
+
+describe('what may work the next time', () => {
+  it.each<[string, Fault]>([
+    ['throttling by 503', refusal(503, 'SlowDown')],
+    ['throttling by 429', refusal(429, 'TooManyRequests')],
+    ['an internal error', refusal(500, 'InternalError')],
+    ['a reset connection', { kind: 'reset' }],
+    ['an answer that breaks off', { kind: 'cutAnswer' }],
+    ['an answer that is lost', { kind: 'loseAnswer' }],
+  ])('tries again after %s', async (_, fault) => {
+    proxy.fault = (_seen, count) => (count <= 2 ? fault : undefined);
+    expect((await store.get('a.json'))?.text).toBe('first');
+    expect(asked()).toEqual(['GET', 'GET', 'GET']);
+  });
+
+  it.each<[string, Fault, string]>([
+    ['throttling by 503', refusal(503, 'SlowDown', 'Please reduce.'), '503 SlowDown: Please reduce.'],
+    ['throttling by 429', refusal(429, 'TooManyRequests'), '429 TooManyRequests: It says why.'],
+    ['an internal error', refusal(500, 'InternalError'), '500 InternalError: It says why.'],
+    ['a reset connection', { kind: 'reset' }, 'ECONNRESET'],
+  ])('gives up after four attempts in the face of %s', async (_, fault, cause) => {
+    proxy.fault = () => fault;
+    await expect(store.get('a.json')).rejects.toMatchObject({
+      name: 'UnavailableError',
+      message: expect.stringMatching(`^cannot read ${subject()}: .*${cause}`),
+    });
+    expect(asked()).toEqual(['GET', 'GET', 'GET', 'GET']);
+  });
+
+  it('gives up on an answer that breaks off each time', async () => {
+    proxy.fault = () => ({ kind: 'cutAnswer' });
+    await expect(store.get('a.json')).rejects.toMatchObject({
+      ...{ name: 'UnavailableError', message: `cannot read ${subject()}: ECONNRESET: aborted` },
+    });
+    expect(asked()).toHaveLength(3);
+  });
+
+  it('tries again within the deadline where a connection went dead', async () => {
+    store = open('state', { ...defaultS3Limits, attemptMs: 300 });
+    proxy.fault = (_seen, count) => (count === 1 ? { kind: 'silence' } : undefined);
+    expect((await store.get('a.json'))?.text).toBe('first');
+    expect(asked()).toEqual(['GET', 'GET']);
+  });
+
+  it.each<[string, Fault]>([
+    ['a body that never comes', { kind: 'stall' }],
+    ['a body that comes too slowly', { kind: 'trickle', bytesPerSecond: 10 }],
+  ])('does not wait for %s', async (_, fault) => {
+    await store.put('a.json', 'x'.repeat(100));
+    store = open('state', { ...defaultS3Limits, documentMs: 700 });
+    proxy.fault = () => fault;
+    await expect(store.get('a.json')).rejects.toMatchObject({
+      ...{ name: 'UnavailableError', code: 'DEADLINE' },
+      message: `cannot read ${subject()}: no whole answer within 0.7 s`,
+    });
+  });
+
+  it('names a service that is not there', async () => {
+    const place = { region: cloudRegion, endpoint: 'http://127.0.0.1:1' };
+    const gone = openS3Store({ bucket: 'state', prefix: '', place });
+    await expect(gone.list('')).rejects.toMatchObject({
+      ...{ name: 'UnavailableError' },
+      message: 'cannot list "" in store "s3://state": connect ECONNREFUSED 127.0.0.1:1',
+    });
+  });
+
+  it('ends at once when it is interrupted', async () => {
+    const controller = new AbortController();
+    const place = { region: cloudRegion, endpoint: proxy.endpoint };
+    const stopped = openS3Store({ bucket: 'state', prefix: directory, place }, controller.signal);
+    proxy.fault = () => ({ kind: 'silence' });
+    const reading = stopped.get('a.json');
+    await expect.poll(() => asked()).toEqual(['GET']);
+    controller.abort();
+    await expect(reading).rejects.toMatchObject({ message: `cannot read ${subject()}: interrupted` });
+  });
+});
+
+describe('what trying again does not cure', () => {
+  it('tells a refusal, asks once, and once whether it hides that there is nothing', async () => {
+    proxy.fault = () => refusal(403, 'AccessDenied');
+    const denied = { name: 'UnavailableError', code: 'denied' };
+    await expect(store.get('a.json')).rejects.toMatchObject({
+      ...{ ...denied, message: `cannot read ${subject()}: 403 AccessDenied: It says why.` },
+    });
+    expect(asked()).toEqual(['GET', 'GET']);
+    await expect(store.put('a.json', 'x')).rejects.toMatchObject({
+      ...{ ...denied, message: `cannot write ${subject()}: 403 AccessDenied: It says why.` },
+    });
+    expect(asked()).toEqual(['GET', 'GET', 'PUT']);
+  });
+
+  it('finds out what is missing where only its own prefix may be listed', async () => {
+    proxy.fault = ({ path }) => (path.includes('list-type') ? undefined : refusal(403, 'AccessDenied'));
+    expect(await store.get('missing.json')).toBeUndefined();
+    expect(await store.head('missing.json')).toBeUndefined();
+    expect(await store.getStream('missing.json')).toBeUndefined();
+    await expect(store.get('a.json')).rejects.toMatchObject({ code: 'denied' });
+  });
+
+  it('takes a missing key for nothing, and asks once', async () => {
+    expect(await store.get('missing.json')).toBeUndefined();
+    expect(asked()).toEqual(['GET']);
+  });
+
+  it.each<[string, string, (lost: Store) => Promise<unknown>]>([
+    ['read', 'get', (lost) => lost.get('a.json')],
+    ['read', 'head', (lost) => lost.head('a.json')],
+    ['read', 'getStream', (lost) => lost.getStream('a.json')],
+    ['write', 'put', (lost) => lost.put('a.json', 'x')],
+    ['write', 'putStream', (lost) => lost.putStream('a.json', Readable.from([Buffer.from('x')]))],
+    ['delete', 'delete', (lost) => lost.delete('a.json')],
+  ])('cannot %s without a bucket, and names it, by %s', async (verb, _, act) => {
+    await expect(act(open('no-such-bucket'))).rejects.toMatchObject({
+      ...{ name: 'ConfigError', code: 'no-bucket' },
+      message: `cannot ${verb} "a.json" in store "s3://no-such-bucket/${directory}": there is no bucket "no-such-bucket" at ${proxy.endpoint}`,
+    });
+  });
+
+  it('names the region that a bucket is in', async () => {
+    proxy.answerHeaders = { 'x-amz-bucket-region': 'eu-west-1' };
+    for (const fault of [refusal(301, 'PermanentRedirect'), refusal(400, 'AuthorizationHeaderMalformed')]) {
+      proxy.fault = () => fault;
+      await expect(store.get('a.json')).rejects.toMatchObject({
+        ...{ name: 'ConfigError', code: 'region' },
+        message: `cannot read ${subject()}: bucket "state" is in region eu-west-1: set cluster.region`,
+      });
+    }
+  });
+
+  it('refuses what is wrong for good', async () => {
+    proxy.fault = () => refusal(400, 'InvalidRequest');
+    await expect(store.put('a.json', 'x')).rejects.toMatchObject({
+      ...{ name: 'InputError', message: `cannot write ${subject()}: 400 InvalidRequest: It says why.` },
+    });
+    expect(asked()).toEqual(['PUT']);
+  });
+});
+
+describe('a clock that is wrong', () => {
+  /** A service whose clock is ahead by this, and which refuses more than a quarter of an hour, as S3 does. */
+  const skewed = (aheadMs: number) => {
+    const now = (): number => Date.now() + aheadMs;
+    return ({ headers }: { headers: Readonly<Record<string, unknown>> }): Fault | undefined => {
+      proxy.answerHeaders = { date: new Date(now()).toUTCString() };
+      const stamp = String(headers['x-amz-date']);
+      const sentAt = Date.parse(stamp.replace(/^(....)(..)(..T..)(..)(..)Z$/, '$1-$2-$3:$4:$5Z'));
+      return Math.abs(now() - sentAt) > 900_000 ? refusal(403, 'RequestTimeTooSkewed', 'Skewed.') : undefined;
+    };
+  };
+
+  it('is set right by the date of the service, for all that follows', async () => {
+    proxy.fault = skewed(3_600_000);
+    expect((await store.get('a.json'))?.text).toBe('first');
+    expect(asked()).toEqual(['GET', 'GET']);
+    await store.put('a.json', 'second');
+    expect(asked()).toEqual(['GET', 'GET', 'PUT']);
+  });
+
+  it('is named where that does not help', async () => {
+    proxy.fault = () => refusal(403, 'RequestTimeTooSkewed', 'The difference is too large.');
+    await expect(store.put('a.json', 'x')).rejects.toMatchObject({
+      ...{ name: 'UnavailableError', code: 'clock' },
+      message: `cannot write ${subject()}: 403 RequestTimeTooSkewed: The difference is too large.; the clock of this machine seems to be wrong`,
+    });
+  });
+});
+
+describe('writes on condition', () => {
+  const etagOf = async (): Promise<string> => (await store.head('a.json'))?.etag ?? '';
+
+  it('tells that another was quicker, without trying again', async () => {
+    const ifMatch = await etagOf();
+    await store.put('a.json', 'second', { ifMatch });
+    proxy.reset();
+    await expect(store.put('a.json', 'third', { ifMatch })).rejects.toEqual(new PreconditionError('a.json'));
+    expect(asked()).toEqual(['PUT']);
+  });
+
+  it.each<[string, Fault]>([
+    ['is writing at the same moment', refusal(409, 'ConditionalRequestConflict')],
+    ['was quicker', refusal(412, 'PreconditionFailed')],
+  ])('tells that another %s', async (_, fault) => {
+    const ifMatch = await etagOf();
+    proxy.fault = ({ path }) => (path.includes('a.json') ? fault : undefined);
+    await expect(store.put('a.json', 'x', { ifMatch })).rejects.toEqual(new PreconditionError('a.json'));
+  });
+
+  it('knows its own write again when the answer to it was lost', async () => {
+    const ifMatch = await etagOf();
+    let lost = 0;
+    proxy.fault = ({ method, path }) => {
+      if (method !== 'PUT' || !path.includes('a.json')) return undefined;
+      lost += 1;
+      return lost === 1 ? { kind: 'loseAnswer' } : undefined;
+    };
+    const { etag } = await store.put('a.json', 'second', { ifMatch });
+    expect(await store.get('a.json')).toMatchObject({ text: 'second', etag });
+    expect(lost).toBe(2);
+  });
+
+  it('does not take the same text by another for its own', async () => {
+    const ifMatch = await etagOf();
+    const other = open();
+    let tries = 0;
+    proxy.fault = async ({ method, path }) => {
+      if (method !== 'PUT' || !path.includes('a.json')) return undefined;
+      tries += 1;
+      if (tries > 1) return undefined;
+      await other.put('a.json', 'second');
+      return { kind: 'reset' };
+    };
+    await expect(store.put('a.json', 'second', { ifMatch })).rejects.toEqual(new PreconditionError('a.json'));
+    expect(tries).toBe(3);
+  });
+
+  it.each([
+    ['If-Match', { ifMatch: 'x' }],
+    ['If-None-Match', { ifAbsent: true as const }],
+  ])('are refused where the service does not know %s, or passes it over', async (header, condition) => {
+    const refused = (how: string) => ({
+      ...{ name: 'ConfigError', code: 'conditional-writes', exitCode: 78 },
+      message: `cannot write ${subject()}: ${proxy.endpoint} ${how} ${header}, without which two writers overwrite each other`,
+    });
+    proxy.fault = ({ headers }) =>
+      headers[header.toLowerCase()] === undefined ? undefined : refusal(501, 'NotImplemented');
+    await expect(store.put('a.json', 'x', condition)).rejects.toMatchObject(refused('does not know'));
+    proxy.reset();
+    proxy.droppedHeaders = ['if-match', 'if-none-match'];
+    await expect(open().put('a.json', 'x', condition)).rejects.toMatchObject(refused('passes over'));
+    proxy.reset();
+    expect((await store.list('')).map(({ key }) => key)).toEqual(['a.json']);
+    expect((await store.get('a.json'))?.text).toBe('first');
+  });
+
+  it('shows what the service does once, and leaves nothing of it', async () => {
+    for (const key of ['b.json', 'c.json', 'd.json']) await store.put(key, 'x', { ifAbsent: true });
+    const { etag } = await store.put('b.json', 'y');
+    await store.put('b.json', 'z', { ifMatch: etag });
+    expect(proxy.seen.filter(({ path }) => path.includes('.condition-')).map(({ method }) => method)).toEqual(
+      ['PUT', 'PUT', 'DELETE', 'PUT'],
+    );
+    const raw = await (await fetch(`${proxy.endpoint}/state?list-type=2&prefix=${directory}`)).text();
+    expect(raw).not.toContain('.condition-');
+  });
+});

@@ -1,0 +1,159 @@
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openS3Store } from '../../../src/lib/store/s3.ts';
+import { defaultS3Limits } from '../../../src/lib/store/s3-client.ts';
+import type { Store } from '../../../src/lib/store/store.ts';
+import { cloudRegion, startCloud } from '../../support/cloud.ts';
+import { type FaultyProxy, startFaultyProxy } from '../../support/faulty-proxy.ts';
+import { failingAfter, streamOf } from '../../support/store-contract.ts';
+
+const mebibyte = 1024 * 1024;
+
+let proxy: FaultyProxy;
+let store: Store;
+
+beforeAll(async () => {
+  const cloud = await startCloud({ whenFinished: afterAll });
+  Object.assign(process.env, cloud.env);
+  proxy = await startFaultyProxy(cloud.endpoint, afterAll);
+});
+
+beforeEach(() => {
+  proxy.reset();
+  store = open();
+});
+
+function open(idleMs = defaultS3Limits.idleMs, signal?: AbortSignal): Store {
+  const place = { region: cloudRegion, endpoint: proxy.endpoint };
+  return openS3Store(
+    { bucket: 'state', prefix: 'fleet', place, limits: { ...defaultS3Limits, idleMs } },
+    signal,
+  );
+}
+
+const chunks = (count: number): Buffer[] =>
+  Array.from({ length: count }, (_, index) => Buffer.alloc(mebibyte, index));
+
+async function readAll(key: string): Promise<Buffer> {
+  return await buffer(Readable.from((await store.getStream(key)) ?? []));
+}
+
+/** What of an upload was asked for, in words. */
+function steps(): string[] {
+  return proxy.seen.flatMap(({ method, path }) => {
+    if (method === 'POST') return path.includes('?uploads') ? 'begin' : 'complete';
+    if (method === 'PUT') return path.includes('partNumber') ? 'part' : 'whole';
+    return method === 'DELETE' ? 'abort' : [];
+  });
+}
+
+async function listUploads(): Promise<string[]> {
+  const text = await (await fetch(`${proxy.endpoint}/state?uploads&prefix=fleet/`)).text();
+  return [...text.matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key = '']) => key);
+}
+
+async function beginUpload(key: string, startedAt: Date): Promise<void> {
+  await fetch(`${proxy.endpoint}/state/${key}?uploads`, {
+    method: 'POST',
+    headers: { 'x-test-started-at': startedAt.toISOString() },
+  });
+}
+
+describe('a large object', () => {
+  it('goes up in parts of 10 MB, two at a time, and comes down as it was', async () => {
+    const sent = chunks(25);
+    const entry = await store.putStream('backups/large.gz', streamOf(sent));
+    expect(steps()).toEqual(['begin', 'part', 'part', 'part', 'complete']);
+    expect(entry).toEqual(await store.head('backups/large.gz'));
+    expect(entry.sizeBytes).toBe(25 * mebibyte);
+    const received = await readAll('backups/large.gz');
+    expect(received.equals(Buffer.concat(sent))).toBe(true);
+  });
+
+  it('goes up in one request where it is small', async () => {
+    await store.putStream('backups/small.gz', streamOf(chunks(1)));
+    expect(steps()).toEqual(['whole']);
+  });
+
+  it('leaves no part when its source fails', async () => {
+    const fault = new Error('dump failed');
+    const failing = store.putStream('backups/fails.gz', failingAfter(25 * mebibyte, fault));
+    await expect(failing).rejects.toBe(fault);
+    expect(steps().at(-1)).toBe('abort');
+    expect(await listUploads()).toEqual([]);
+    expect(await store.head('backups/fails.gz')).toBeUndefined();
+  });
+
+  it('leaves no part when it is interrupted', async () => {
+    const controller = new AbortController();
+    async function* source(): AsyncGenerator<Uint8Array> {
+      for (const [index, chunk] of chunks(25).entries()) {
+        if (index === 15) controller.abort();
+        yield chunk;
+      }
+    }
+    await expect(
+      open(60_000, controller.signal).putStream('backups/ends.gz', source()),
+    ).rejects.toMatchObject({ name: 'UnavailableError', code: 'INTERRUPTED' });
+    expect(await listUploads()).toEqual([]);
+  });
+
+  it('sends a part again that was lost on the way', async () => {
+    let lost = false;
+    proxy.fault = ({ path }) => {
+      if (lost || !path.includes('partNumber=2')) return undefined;
+      lost = true;
+      return { kind: 'reset' };
+    };
+    await store.putStream('backups/again.gz', streamOf(chunks(25)));
+    expect(lost).toBe(true);
+    expect((await store.head('backups/again.gz'))?.sizeBytes).toBe(25 * mebibyte);
+  });
+
+  it('ends uploads beside it that were begun over a day ago, and no others', async () => {
+    const hours = (count: number): Date => new Date(Date.now() - count * 3_600_000);
+    await beginUpload('fleet/backups/killed.gz', hours(25));
+    await beginUpload('fleet/backups/under-way.gz', hours(23));
+    await beginUpload('fleet/elsewhere/killed.gz', hours(25));
+    await store.putStream('backups/new.gz', streamOf(chunks(1)));
+    expect(await listUploads()).toEqual(['fleet/backups/under-way.gz', 'fleet/elsewhere/killed.gz']);
+  });
+
+  it('goes up where the service does not let anybody look for such uploads', async () => {
+    proxy.fault = ({ method, path }) =>
+      method === 'GET' && path.includes('uploads') ? { kind: 'answer', status: 403 } : undefined;
+    expect((await store.putStream('backups/new.gz', streamOf(chunks(1)))).sizeBytes).toBe(mebibyte);
+  });
+});
+
+describe('a slow network', () => {
+  it('may take its time as long as something comes', async () => {
+    await store.put('slow', 'x'.repeat(500));
+    store = open(400);
+    proxy.fault = () => ({ kind: 'trickle', bytesPerSecond: 400 });
+    const received = await readAll('slow');
+    expect(received).toHaveLength(500);
+  });
+
+  it('ends a download that nothing comes of any more', async () => {
+    await store.put('stalls', 'x'.repeat(500));
+    store = open(400);
+    proxy.fault = () => ({ kind: 'stall' });
+    const reading = readAll('stalls');
+    await expect(reading).rejects.toMatchObject({
+      ...{ name: 'UnavailableError' },
+      message: expect.stringContaining('after 400 ms of inactivity'),
+    });
+  });
+
+  it('tells that a download broke off', async () => {
+    await store.put('cut', 'x'.repeat(500));
+    proxy.fault = () => ({ kind: 'cutAnswer' });
+    const reading = readAll('cut');
+    await expect(reading).rejects.toMatchObject({
+      ...{ name: 'UnavailableError' },
+      message: 'cannot read "cut" in store "s3://state/fleet": ECONNRESET: aborted',
+    });
+  });
+});
