@@ -27,8 +27,8 @@ export function engineDirectory(name: string): EngineDirectory {
 }
 
 /** Starts or restarts the engine of a directory and gives its socket; throws with dockerd's own words. */
-export function startEngine({ dir }: EngineDirectory): string {
-  return runScript('engine', ['start', dir]).trim();
+export function startEngine({ dir }: EngineDirectory, env: Readonly<Record<string, string>> = {}): string {
+  return runScript('engine', ['start', dir], env).trim();
 }
 
 /** Ends the daemon and its containers, gracefully or not; the data stay for `startEngine`. */
@@ -59,12 +59,17 @@ export function docker(socket: string, args: readonly string[]): string {
   return run('/usr/bin/docker', ['-H', `unix://${socket}`, ...args]);
 }
 
-function runScript(name: string, args: readonly string[]): string {
-  return run(join(scripts, name), args);
+function runScript(
+  name: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): string {
+  return run(join(scripts, name), args, env);
 }
 
-function run(file: string, args: readonly string[]): string {
-  const result = spawnSync(file, args, { encoding: 'utf8', timeout: 120_000, maxBuffer: 64 * 1024 * 1024 });
+function run(file: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string {
+  const how = { encoding: 'utf8', timeout: 120_000, maxBuffer: 64 * 1024 * 1024 } as const;
+  const result = spawnSync(file, args, { ...how, env: { ...process.env, ...env } });
   if (result.error !== undefined) throw result.error;
   if (result.status !== 0) {
     throw new Error(

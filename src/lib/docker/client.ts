@@ -5,6 +5,7 @@ import { openConnection } from './connection.ts';
 import { containerCalls } from './containers.ts';
 import { type Deadlines, defaultDeadlines } from './deadline.ts';
 import { imageCalls } from './images.ts';
+import type { LoginOptions } from './logins.ts';
 import { networkCalls } from './networks.ts';
 import type { Engine } from './types.ts';
 
@@ -14,14 +15,15 @@ export type EngineOptions = {
   log?: Log;
   /** Ends pulls and waits, which change nothing on the way; other calls settle within their deadlines. */
   signal?: AbortSignal;
-  /** Where `config.json` with registry credentials is, as /etc/reeve/docker. Without it pulls are anonymous. */
-  registryAuthDir?: string;
+  /** Without it pulls are anonymous. */
+  logins?: Omit<LoginOptions, 'signal'>;
   deadlines?: Partial<Deadlines>;
 };
 
 /** Sends nothing yet: the first call connects, and learns the version on the way. */
 export function openEngine(options: EngineOptions): Engine {
   const connection = openConnection(options);
+  const { logins } = options;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
   return {
     get apiVersion() {
@@ -32,7 +34,7 @@ export function openEngine(options: EngineOptions): Engine {
     },
     ...containerCalls(connection, deadlines),
     ...networkCalls(connection, deadlines),
-    ...imageCalls(connection, deadlines, options.registryAuthDir),
+    ...imageCalls(connection, deadlines, logins && { ...logins, signal: options.signal }),
     close: () => connection.close(),
   };
 }

@@ -69,20 +69,30 @@ function buildCredentials(entry: RawRecord, registry: string, path: string): Reg
   const serveraddress = hubNames.includes(registry) ? hubAddress : registry;
   const token = toText(entry['identitytoken']);
   if (token !== '') return { header: encode({ identitytoken: token, serveraddress }), secrets: [token] };
-  const { username, password } = readLogin(entry);
+  const auth = toText(entry['auth']);
+  const { username, password } = parseLogin(auth) ?? {
+    username: toText(entry['username']),
+    password: toText(entry['password']),
+  };
   if (username === '' || password === '') {
     throw new ConfigError(`cannot use "${path}": the entry for ${registry} has no user name and password`);
   }
-  const secrets = [password, toText(entry['auth'])];
+  const secrets = [password, auth];
   return { header: encode({ username, password, serveraddress }), secrets };
 }
 
-/** `auth` is base64 of `user:password`; the password may have colons of its own. */
-function readLogin(entry: RawRecord): { username: string; password: string } {
-  const login = Buffer.from(toText(entry['auth']), 'base64').toString('utf8');
+/** Of base64 of `user:password`, which is how ECR hands out tokens. Undefined where it is none. */
+export function buildTokenCredentials(token: string, registry: string): RegistryCredentials | undefined {
+  const login = parseLogin(token);
+  if (login === undefined) return undefined;
+  return { header: encode({ ...login, serveraddress: registry }), secrets: [login.password, token] };
+}
+
+/** The password may have colons of its own. */
+function parseLogin(auth: string): { username: string; password: string } | undefined {
+  const login = Buffer.from(auth, 'base64').toString('utf8');
   const colon = login.indexOf(':');
-  if (colon > 0) return { username: login.slice(0, colon), password: login.slice(colon + 1) };
-  return { username: toText(entry['username']), password: toText(entry['password']) };
+  return colon > 0 ? { username: login.slice(0, colon), password: login.slice(colon + 1) } : undefined;
 }
 
 /** The engine decodes with padding and the URL alphabet; Node's `base64url` leaves the padding out. */

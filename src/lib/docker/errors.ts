@@ -40,11 +40,11 @@ export class NameTakenError extends StepError {
   }
 }
 
-/** A pull that did not bring the image; `code` is `image-not-found` where the registry says so, else `pull`. */
+/** A pull that did not bring the image: `denied` and `image-not-found` are the registry's words, anything else is `pull`. */
 export class PullError extends StepError {
   readonly reference: string;
 
-  constructor(reference: string, reason: string, code: 'image-not-found' | 'pull') {
+  constructor(reference: string, reason: string, code: 'denied' | 'image-not-found' | 'pull') {
     super(`cannot pull image "${reference}": ${reason}`, { code });
     this.reference = reference;
   }

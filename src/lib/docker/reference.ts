@@ -34,6 +34,15 @@ export function parseImageReference(text: string): ImageReference {
   return { registry, name, tag, digest };
 }
 
+const ecrPattern =
+  /^\d{12}\.dkr(?:\.ecr(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?|-ecr(?:-fips)?\.([a-z0-9-]+)\.on\.aws)$/;
+
+/** The region of a private registry of AWS, whose credentials are the machine's role; undefined for any other registry. */
+export function ecrRegionOf(registry: string): string | undefined {
+  const [, region, dualStackRegion] = ecrPattern.exec(registry) ?? [];
+  return region ?? dualStackRegion;
+}
+
 /** The reference or image id as it stands in a request path. */
 export function imagePath(text: string): string {
   if (!imageIdPattern.test(text)) parseImageReference(text);

@@ -57,7 +57,10 @@ export async function openSession(
       socket: cluster.docker.socket,
       log: ctx.log,
       signal: ctx.signal,
-      registryAuthDir: join(dirname(ctx.paths.configFile), 'docker'),
+      logins: {
+        directory: join(dirname(ctx.paths.configFile), 'docker'),
+        tokenFile: join(ctx.paths.runDir, 'ecr.json'),
+      },
     }),
     // Without the signal: a run that is told to stop still publishes where it stands.
     store: await openStore(cluster),

@@ -13,7 +13,7 @@ import { freePort, type Registry, startRegistry } from '../../support/registry.t
 const dir = mkdtempSync(join(tmpdir(), 'reeve-pull-'));
 const login = { user: 'reeve', password: 'pass:word with ünicode' };
 const socket = engineSocket();
-const engine = openEngine({ socket, registryAuthDir: dir });
+const engine = openEngine({ socket, logins: { directory: dir, tokenFile: join(dir, 'ecr.json') } });
 let open: Registry;
 let closed: Registry;
 let digest: string;

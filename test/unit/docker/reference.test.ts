@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { imagePath, parseImageReference } from '../../../src/lib/docker/reference.ts';
+import { ecrRegionOf, imagePath, parseImageReference } from '../../../src/lib/docker/reference.ts';
 import { InputError } from '../../../src/lib/errors.ts';
 
 const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
@@ -48,5 +48,22 @@ describe('an image reference', () => {
     );
     expect(imagePath(digest)).toBe(digest.replace(':', '%3A'));
     expect(() => imagePath('../containers/json')).toThrow(InputError);
+  });
+});
+
+describe('the region of a private registry of AWS', () => {
+  it.each([
+    ['123456789012.dkr.ecr.eu-west-1.amazonaws.com', 'eu-west-1'],
+    ['123456789012.dkr.ecr-fips.us-gov-west-1.amazonaws.com', 'us-gov-west-1'],
+    ['123456789012.dkr.ecr.cn-north-1.amazonaws.com.cn', 'cn-north-1'],
+    ['123456789012.dkr-ecr.eu-west-1.on.aws', 'eu-west-1'],
+    ['public.ecr.aws', undefined],
+    ['12345.dkr.ecr.eu-west-1.amazonaws.com', undefined],
+    ['123456789012.dkr.ecr.eu-west-1.amazonaws.com.example.com', undefined],
+    ['x123456789012.dkr.ecr.eu-west-1.amazonaws.com', undefined],
+    ['123456789012.dkr.ecr.eu-west-1.amazonaws.com:5000', undefined],
+    ['docker.io', undefined],
+  ])('%s is %s', (registry, region) => {
+    expect(ecrRegionOf(registry)).toBe(region);
   });
 });
