@@ -25,6 +25,7 @@ export const fileCalls = {
   mode: '?chmod,?fchmodat,fchmod',
   truncate: 'ftruncate',
   flock: 'flock',
+  connect: 'connect',
 } as const;
 
 /** More calls of one kind than any act of ours makes: then the loop has gone wrong. */
@@ -72,4 +73,29 @@ async function runWithFault(act: string, directory: string, fault: Fault, n: num
   const calls = await readFile(log, 'utf8');
   await rm(log);
   return { fault, n, hit: /\(INJECTED\)|killed by SIGKILL/.test(calls), end };
+}
+
+/**
+ * Runs a program from its start with the fault at the Nth call that one of its threads makes. Only calls that no start of a
+ * program makes can be counted on.
+ */
+export async function runUnderFault(
+  command: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  fault: Fault,
+  n: number,
+): Promise<FaultRun> {
+  const directory = await mkdtemp(join(tmpdir(), 'reeve-fault-'));
+  const log = join(directory, 'strace');
+  try {
+    const injection = `inject=${fault.calls}:${fault.effect}:when=${n}`;
+    const strace = ['-f', '-qq', '-o', log, '-e', `trace=${fault.calls}`, '-e', injection];
+    // One worker thread: strace counts the calls of each thread on its own.
+    const env = { ...environment, UV_THREADPOOL_SIZE: '1', NODE_DISABLE_COMPILE_CACHE: '1' };
+    const end = await startProcess('strace', [...strace, ...command], env).ended;
+    const calls = await readFile(log, 'utf8');
+    return { fault, n, hit: /\(INJECTED\)|killed by SIGKILL/.test(calls), end };
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 }

@@ -1,4 +1,5 @@
 // Gives Caddy the document of the routes, at most once in two seconds, and tells why.
+import { UnavailableError } from '../errors.ts';
 import type { EdgeChange } from './balancer.ts';
 import type { EdgeDocument } from './documents.ts';
 import type { EdgeFacts } from './facts.ts';
@@ -19,6 +20,7 @@ const pauseMs = 2_000;
 export async function applyPush(session: EdgeSession, facts: EdgeFacts, plan: EdgePlan): Promise<Pushed> {
   const { live, memory } = facts;
   if (plan.push === 'no' && live.kind === 'read') return { textHash: live.textHash };
+  if (live.kind === 'unreadable' && isTooLate(live.error)) throw live.error;
   const document = session.balancer.buildCaddyDocument(plan.routes);
   const read = live.kind === 'read' ? { text: live.text, ...(live.etag && { etag: live.etag }) } : undefined;
   if (read === undefined || !isSameDocument(read.text, document)) await pausePush(session, memory);
@@ -39,6 +41,11 @@ export function describePush({ edge }: EdgeSession, facts: EdgeFacts): EdgeChang
 /** As after a restart with its boot configuration, or another writer. */
 export function isLost({ live, memory }: EdgeFacts): boolean {
   return live.kind === 'read' && memory.settled !== null && memory.settled.textHash !== live.textHash;
+}
+
+/** What does not answer a question does not take a document either, and has a minute for it. */
+function isTooLate(error: unknown): boolean {
+  return error instanceof UnavailableError && error.code === 'deadline';
 }
 
 /** A last push that lies ahead of a clock that was set back counts as long ago. */

@@ -43,11 +43,15 @@ export async function runTick(session: EdgeSession): Promise<EdgeTick> {
   const balanced = await attempt(troubles, 'balancer', () => session.balancer.apply(plan.routes));
   const pushed = await attempt(troubles, 'caddy', () => applyPush(session, facts, plan));
   const changes = [...(balanced ?? []), ...(pushed?.change === undefined ? [] : [pushed.change])];
-  const memory = remember(session, { facts, list: glanced.list, plan, balanced, pushed, troubles });
-  await attempt(troubles, 'state', () => saveMemory(session, memory, facts));
+  const endedAt = session.ctx.clock.now().toISOString();
+  const done = { facts, list: glanced.list, plan, balanced, pushed, endedAt, troubles };
+  const publish = (): Promise<unknown> =>
+    attempt(troubles, 'status', () => publishTick(session, done, changes));
   await attempt(troubles, 'history', () => recordChanges(session.ctx, changes));
-  const look = { facts, plan, memory, troubles, force: changes.length > 0 };
-  await attempt(troubles, 'status', () => publishTick(session, look));
+  await publish();
+  // After what is published, which has to be tried again where it failed: only a tick without any trouble lets others rest.
+  const isSaved = await attempt(troubles, 'state', () => saveMemory(session, remember(session, done), facts));
+  if (isSaved === undefined) await publish();
   return { changes, troubles, ...countServed(plan.routes) };
 }
 
@@ -71,11 +75,12 @@ type Done = {
   /** Undefined where it failed. */
   balanced: readonly EdgeChange[] | undefined;
   pushed: Pushed | undefined;
+  endedAt: string;
   troubles: readonly Trouble[];
 };
 
-function remember({ ctx, caddy, memory }: EdgeSession, done: Done): EdgeDocument {
-  const { facts, list, plan, balanced, pushed } = done;
+function remember({ caddy, memory }: EdgeSession, done: Done): EdgeDocument {
+  const { facts, list, plan, balanced, pushed, endedAt } = done;
   const isSent = pushed?.change !== undefined;
   return {
     listing: list.listing,
@@ -83,7 +88,7 @@ function remember({ ctx, caddy, memory }: EdgeSession, done: Done): EdgeDocument
     contents: list.contents,
     missingSince: plan.missingSince,
     settled: pushed === undefined ? memory.settled : settle(done),
-    lastReloadAt: isSent ? ctx.clock.now().toISOString() : memory.lastReloadAt,
+    lastReloadAt: isSent ? endedAt : memory.lastReloadAt,
     // Where something failed, what was in force before: a node whose shard is another by now finds no answer in it.
     applied: balanced !== undefined && pushed !== undefined ? plan.acknowledgeable : memory.applied,
     repairs: memory.repairs + (isSent && isLost(facts) ? 1 : 0),
@@ -105,12 +110,13 @@ function settle({ facts, plan, balanced, pushed, troubles }: Done): Settled | nu
 }
 
 /** The shards first: an etag that is remembered without its shard would never be fetched again. */
-async function saveMemory({ ctx, memory }: EdgeSession, next: EdgeDocument, facts: EdgeFacts): Promise<void> {
+async function saveMemory({ ctx, memory }: EdgeSession, next: EdgeDocument, facts: EdgeFacts): Promise<true> {
   if (next.contents !== memory.contents || !facts.isRemembered) {
     const shards = Object.fromEntries(facts.shards.map((shard) => [shard.node, shard]));
     await writeDocument(edgeShardsPath(ctx.paths), edgeShardsDocument, { shards });
   }
   await writeDocumentIfChanged(edgePath(ctx.paths), edgeDocument, next);
+  return true;
 }
 
 function describeRest({ settled }: EdgeDocument): EdgeTick {
@@ -123,21 +129,11 @@ function countServed(routes: EdgePlan['routes']): Pick<EdgeTick, 'domains' | 'ba
   return { domains: served.length, backends: served.reduce((sum, { backends }) => sum + backends.length, 0) };
 }
 
-type Look = {
-  facts: EdgeFacts;
-  plan: EdgePlan;
-  memory: EdgeDocument;
-  troubles: readonly Trouble[];
-  force: boolean;
-};
-
-async function publishTick(
-  session: EdgeSession,
-  { facts, plan, memory, troubles, force }: Look,
-): Promise<void> {
+async function publishTick(session: EdgeSession, done: Done, changes: readonly EdgeChange[]): Promise<void> {
   const { edge, balancer } = session;
+  const { facts, plan, troubles } = done;
   const nodeId = edge.edgeId;
-  const { lastReloadAt, applied, repairs } = memory;
+  const { lastReloadAt, applied, repairs } = remember(session, done);
   const report = reportEdge(
     {
       now: facts.now,
@@ -148,7 +144,7 @@ async function publishTick(
     },
     { nodeId, agentId: edge.agentId, agentVersion: edge.agentVersion, reeveVersion: version },
   );
-  await publishStatus(publisherOf(session), { ...report, force });
+  await publishStatus(publisherOf(session), { ...report, force: changes.length > 0 });
 }
 
 export function publisherOf({ ctx, edge, store }: EdgeSession): Publisher {

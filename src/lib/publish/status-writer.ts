@@ -102,12 +102,12 @@ export async function repeatStatus(
 
 /**
  * Repeats what was published last once that is old: for who knows that nothing has changed. False where nothing has been
- * published yet.
+ * published yet, or it tells of failures, which may be over.
  */
 export async function repeatIfDue(publisher: Publisher): Promise<boolean> {
   const { ctx, cluster, role } = publisher;
   const known = await readPublished(ctx, role);
-  if (known === undefined) return false;
+  if (known === undefined || (known.failing ?? []).length > 0) return false;
   const { fingerprint } = known.status;
   const decision = decideWrite(known.status, fingerprint, ctx.clock.now(), cluster.intervals.livenessMs);
   logDecision(publisher, decision);
