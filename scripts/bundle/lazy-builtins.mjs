@@ -17,6 +17,8 @@ const lateModules = new Set([
   'zlib',
 ]);
 
+const namespaces = { 'require-call': 'required', 'dynamic-import': 'awaited' };
+
 /** An esbuild plugin. */
 export const lazyBuiltins = {
   name: 'lazy-builtins',
@@ -28,11 +30,14 @@ export const lazyBuiltins = {
       return {
         path: name,
         suffix: `?${relative(build.initialOptions.absWorkingDir, importer)}`,
-        namespace: kind === 'require-call' ? 'required' : 'imported',
+        namespace: namespaces[kind] ?? 'imported',
       };
     });
     build.onLoad({ filter: /./, namespace: 'imported' }, async ({ path }) => ({
       contents: renderImported(path, await import(`node:${path}`)),
+    }));
+    build.onLoad({ filter: /./, namespace: 'awaited' }, async ({ path }) => ({
+      contents: renderImported(path, withoutGetters(await import(`node:${path}`))),
     }));
     build.onLoad({ filter: /./, namespace: 'required' }, ({ path }) => ({ contents: renderRequired(path) }));
   },
@@ -49,6 +54,12 @@ function renderImported(path, { default: _, ...exported }) {
       : `export const ${name} = /* @__PURE__ */ (() => ${own}.${name})();`,
   );
   return [...lines, `export default ${lateModules.has(path) ? renderProxy(own) : own};`].join('\n');
+}
+
+/** Nothing can be left out of what is imported at run time, and `node:http` has getters that load undici. */
+function withoutGetters({ default: own, ...exported }) {
+  const isPlain = (name) => Object.getOwnPropertyDescriptor(own, name)?.get === undefined;
+  return Object.fromEntries(Object.entries(exported).filter(([name]) => isPlain(name)));
 }
 
 function renderRequired(path) {

@@ -62,6 +62,7 @@ export function buildS3Client(
     disableS3ExpressSessionAuth: true,
     expectContinueHeader: false,
     authSchemePreference: [],
+    sigv4aSigningRegionSet: [],
     userAgentAppId: 'reeve',
   });
 }
