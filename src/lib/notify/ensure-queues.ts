@@ -60,18 +60,22 @@ export async function ensureQueues(place: QueuePlace, nodes: readonly string[]):
 async function ensureQueue(place: QueuePlace, name: string, listed: string | undefined): Promise<void> {
   const { queues, topicArn } = place;
   const wanted = queuePolicy(queueArn(topicArn, name), topicArn);
-  if (listed !== undefined && (await guardQueue(place, listed, wanted))) return;
+  if (listed !== undefined && (await guardQueue(place, { name, url: listed }, wanted))) return;
   const created = await createQueue(queues, name, wanted);
-  if (created === undefined) await guardQueue(place, await findQueue(queues, name), wanted);
+  if (created === undefined) await guardQueue(place, { name, url: await findQueue(queues, name) }, wanted);
 }
 
 /** False where the queue has gone, which a list shows a while later. Throws StepError for another cluster's. */
-async function guardQueue({ queues, topicArn }: QueuePlace, url: string, wanted: Policy): Promise<boolean> {
+async function guardQueue(
+  { queues, topicArn }: QueuePlace,
+  { name, url }: { name: string; url: string },
+  wanted: Policy,
+): Promise<boolean> {
   try {
     const policy = await readQueuePolicy(queues, url);
     if (isSamePolicy(policy, wanted)) return true;
     const other = findOtherTopic(policy, topicArn);
-    if (other !== undefined) throw new StepError(`cannot use queue ${url}: it is for topic ${other}`);
+    if (other !== undefined) throw new StepError(`cannot use queue ${name}: it is for topic ${other}`);
     await writeQueuePolicy(queues, url, wanted);
     return true;
   } catch (error) {
