@@ -19,10 +19,12 @@ import { balancerFile, balancerService, masterSocket, runtimeSocket } from './ba
 import { applyServerSteps } from './balancer-servers.ts';
 import { requireUsable } from './haproxy-binary.ts';
 import {
+  type BalancerFacts,
   type BalancerStep,
   type FileStep,
   hasDrained,
   planBalancer,
+  planWithoutReload,
   type ServerStep,
 } from './plan-balancer.ts';
 import type { Route } from './route.ts';
@@ -62,17 +64,17 @@ export function createHaproxyBalancer(
       return parseHealthPaths(text);
     },
     compare: async (routes) => {
-      const steps = await gatherSteps(scope, routes, await compareFile(scope, routes));
-      return { changes: steps.map(toChange) };
+      const facts = await gatherBalancer(scope, routes, await compareFile(scope, routes));
+      return { changes: planBalancer(facts).map(toChange) };
     },
     apply: async (routes) => {
       const file = await compareFile(scope, routes);
-      const steps = await gatherSteps(scope, routes, file).catch(async (error: unknown) => {
+      const facts = await gatherBalancer(scope, routes, file).catch(async (error: unknown) => {
         const isAway = error instanceof UnavailableError && !ctx.signal.aborted;
         if (isAway && !file.isCurrent) await writeBalancerFile(scope, file.text, { check: true });
         throw error;
       });
-      return (await applySteps(scope, steps, file)).map(toChange);
+      return (await applyPlan(scope, facts, file)).map(toChange);
     },
   };
 }
@@ -90,28 +92,26 @@ async function compareFile({ ctx }: Scope, routes: readonly Route[]): Promise<Co
   }
 }
 
-async function gatherSteps(
+async function gatherBalancer(
   { ctx, directory }: Scope,
   routes: readonly Route[],
   { structure, isCurrent }: ComparedFile,
-): Promise<BalancerStep[]> {
+): Promise<BalancerFacts> {
   const live = await fetchBalancerLive(directory, ctx);
   const busy = hasDrained({ routes, live }) ? await fetchBusyServers(directory, ctx) : new Set<string>();
-  return planBalancer({ routes, structure, isFileCurrent: isCurrent, live, busy });
+  return { routes, structure, isFileCurrent: isCurrent, live, busy };
 }
 
-async function applySteps(
-  scope: Scope,
-  steps: readonly BalancerStep[],
-  file: BalancerFile,
-): Promise<BalancerStep[]> {
+async function applyPlan(scope: Scope, facts: BalancerFacts, file: BalancerFile): Promise<BalancerStep[]> {
   const { ctx, directory } = scope;
+  const steps = planBalancer(facts);
   const fileSteps = steps.filter((step): step is FileStep => !('target' in step));
   const done: BalancerStep[] = [];
   const failures: Error[] = [];
+  const reloads = fileSteps.some(({ action }) => action === 'reload');
   try {
     for (const step of fileSteps) {
-      await applyFileStep(scope, step, { file, check: fileSteps.some(({ action }) => action === 'reload') });
+      await applyFileStep(scope, step, { file, check: reloads });
       done.push(step);
     }
   } catch (error) {
@@ -119,7 +119,10 @@ async function applySteps(
     if (!(error instanceof ReeveError)) throw error;
     failures.push(error);
   }
-  const serverSteps = steps.filter((step): step is ServerStep => 'target' in step);
+  const serverSteps =
+    reloads && failures.length > 0
+      ? planWithoutReload(facts)
+      : steps.filter((step): step is ServerStep => 'target' in step);
   const result = await applyServerSteps(runtimeSocket({ directory }), serverSteps, ctx);
   done.push(...result.done);
   failures.push(...result.failures);

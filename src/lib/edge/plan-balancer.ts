@@ -30,11 +30,25 @@ export function planBalancer(facts: BalancerFacts): BalancerStep[] {
       live.structure === undefined ? 'it runs with another file' : 'domains or probes have changed';
     return [...planWrite(isFileCurrent, reason), { action: 'reload', subject: 'haproxy', reason }];
   }
-  // New ones first, so that no domain is without a server in between.
+  return [...planWrite(isFileCurrent, 'its servers have changed'), ...planServers(facts)];
+}
+
+/** Where a reload failed: what the running process can be given all the same, domain by domain that has servers there. */
+export function planWithoutReload(facts: BalancerFacts): ServerStep[] {
+  const { structure, servers } = facts.live;
+  if (structure === undefined) return [];
+  return planServers({
+    ...facts,
+    routes: facts.routes.filter(({ domain }) => servers.has(backendName(domain))),
+  });
+}
+
+/** New ones first, so that no domain is without a server in between. */
+function planServers(facts: BalancerFacts): ServerStep[] {
   const steps = facts.routes.map((route) => planRoute(route, facts));
   const joins = steps.flatMap(({ joining }) => joining);
   const leaves = steps.flatMap(({ leaving }) => leaving);
-  return [...planWrite(isFileCurrent, 'its servers have changed'), ...joins, ...leaves];
+  return [...joins, ...leaves];
 }
 
 /** Servers are drained that no node serves: to plan, it must be known which of them are still in use. */
@@ -56,7 +70,7 @@ function planRoute(
   const servers = live.servers.get(backendName(route.domain)) ?? new Map<string, ServerState>();
   const joining = route.backends.flatMap((backend) => planJoin(route, backend, servers));
   const leaving = leavingServers(route, servers).flatMap(([server, state]) =>
-    planLeave(buildStep(route, parseServerName(server)), state, busy),
+    planLeave(buildStep(route, server, dialOfServer(server)), state, busy),
   );
   return { joining, leaving };
 }
@@ -66,7 +80,7 @@ type BareStep = Pick<ServerStep, 'subject' | 'target'>;
 function planJoin(route: Route, backend: Backend, servers: ReadonlyMap<string, ServerState>): ServerStep[] {
   const state = servers.get(serverName(backend));
   if (state === 'ready') return [];
-  const step = buildStep(route, backend);
+  const step = buildStep(route, serverName(backend), dialOf(backend));
   if (state === undefined) return [{ ...step, action: 'add', reason: 'a node serves it' }];
   return [
     { ...step, action: 'ready', reason: state === 'drain' ? 'it is back' : 'it has not been switched on' },
@@ -90,15 +104,12 @@ function leavingServers(
   return [...servers].filter(([server]) => !desired.has(server));
 }
 
-function buildStep({ domain }: Route, backend: Backend): BareStep {
-  const dial = dialOf(backend);
-  return {
-    subject: `${domain} ${dial}`,
-    target: { backend: backendName(domain), server: serverName(backend), dial },
-  };
+function buildStep({ domain }: Route, server: string, dial: string): BareStep {
+  return { subject: `${domain} ${dial}`, target: { backend: backendName(domain), server, dial } };
 }
 
-function parseServerName(server: string): Backend {
-  const colon = server.lastIndexOf(':');
-  return { host: server.slice(0, colon), port: Number(server.slice(colon + 1)) };
+/** By its name alone where that is none of ours: somebody has added it by hand. */
+function dialOfServer(server: string): string {
+  const [, host = '', port] = /^(.+):(\d+)$/.exec(server) ?? [];
+  return port === undefined ? server : dialOf({ host, port: Number(port) });
 }

@@ -1,5 +1,5 @@
 // Servers that come and go in a running HAProxy.
-import { appendFileSync, readFileSync, renameSync, statSync, symlinkSync } from 'node:fs';
+import { appendFileSync, readFileSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { renderBalancerFile } from '../../../src/lib/edge/balancer-file.ts';
 import { balancerFile, runtimeSocket } from '../../../src/lib/edge/balancer-path.ts';
@@ -169,6 +169,25 @@ describe('servers of a domain', () => {
     const bodies = [];
     for (let count = 0; count < 4; count += 1) bodies.push(await askBalancer(haproxy.address, 'a.test'));
     expect(bodies.filter(({ body }) => body !== 'second')).toEqual([]);
+  });
+
+  it('changes those of the domains that it has, too, where a new domain cannot be had, and tells why', async () => {
+    const [first, second] = [await startBackendServer('first'), await startBackendServer('second')];
+    const { haproxy, balancer } = await startBalanced([routeTo('a.test', [first])]);
+    const file = balancerFile(haproxy);
+    renameSync(file, `${file}.real`);
+    symlinkSync(`${file}.real`, file);
+
+    const apply = balancer.apply([routeTo('a.test', [second]), routeTo('b.test', [second])]);
+
+    await expect(apply).rejects.toThrow(/haproxy\.cfg": it is a symbolic link$/);
+    const bodies = [];
+    for (let count = 0; count < 4; count += 1) bodies.push(await askBalancer(haproxy.address, 'a.test'));
+    expect(bodies.filter(({ body }) => body !== 'second')).toEqual([]);
+
+    rmSync(file);
+    await balancer.apply([routeTo('a.test', [second]), routeTo('b.test', [second])]);
+    expect(await askBalancer(haproxy.address, 'b.test')).toEqual({ status: 200, body: 'second' });
   });
 });
 

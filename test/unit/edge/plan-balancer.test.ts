@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { serverName } from '../../../src/lib/edge/balancer-file.ts';
-import { type BalancerFacts, hasDrained, planBalancer } from '../../../src/lib/edge/plan-balancer.ts';
+import {
+  type BalancerFacts,
+  hasDrained,
+  planBalancer,
+  planWithoutReload,
+} from '../../../src/lib/edge/plan-balancer.ts';
 import { type Backend, backendName, type Route } from '../../../src/lib/edge/route.ts';
 import type { ServerState } from '../../../src/lib/haproxy/parse.ts';
 
@@ -77,6 +82,28 @@ describe('a plan for HAProxy', () => {
     expect(step).toMatchObject({
       target: { backend: '_.b.test', server: 'fd00::1:20001', dial: '[fd00::1]:20001' },
     });
+  });
+
+  it('takes out by its own name what somebody has added by hand', () => {
+    const servers = new Map([['a.test', new Map<string, ServerState>([['canary', 'drain']])]]);
+    const [step] = planBalancer(buildFacts({ routes: [route()], live: { structure: 'new', servers } }));
+    expect(step).toEqual({
+      action: 'delete',
+      subject: 'a.test canary',
+      reason: 'nothing uses it any more',
+      target: { backend: 'a.test', server: 'canary', dial: 'canary' },
+    });
+  });
+
+  it('has servers of the domains that run already where a reload fails, and nothing for a file of others', () => {
+    const routes = [route(two), { domain: 'b.test', backends: [two] }];
+    const old = { ...live({ one: 'ready' }), structure: 'old' };
+    const withoutReload = (running: BalancerFacts['live']): string[] =>
+      planWithoutReload(buildFacts({ routes, live: running })).map(
+        ({ action, subject }) => `${action} ${subject}`,
+      );
+    expect(withoutReload(old)).toEqual(['add a.test [fd00::1]:20001', 'drain a.test 10.0.0.1:20000']);
+    expect(withoutReload({ ...old, structure: undefined })).toEqual([]);
   });
 
   it.each(mixtures())('comes to rest from $one and $two, cut after $done steps', ({ done, ...states }) => {
