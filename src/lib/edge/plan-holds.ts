@@ -3,7 +3,7 @@ import { buildRoute } from './merge.ts';
 import { type Backend, dialOf, type Route } from './route.ts';
 
 /** A removal that nobody has announced counts when it has lasted this long. */
-export const holdMs = 30_000;
+const holdMs = 30_000;
 
 export type HoldInput = {
   now: Date;

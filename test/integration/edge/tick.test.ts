@@ -88,39 +88,6 @@ describe.each(modes)('an edge that balances by %s', (balancer) => {
     expect([edge.status().caddy.error, edge.reeveJson().converged]).toEqual([null, true]);
   });
 
-  it('refuses by name what cannot be served, and serves the rest', async () => {
-    const edge = await startEdge({ balancer });
-    const backend = await startBackend('one');
-    const good = { domain: 'a.example.com', hostPort: backend.port };
-    edge.publish('app-1', [
-      good,
-      { domain: 'a b', hostPort: 20001 },
-      { domain: 'c.example.com', hostPort: 70_000 },
-    ]);
-    edge.publish('app-2', [good]);
-    edge.publish('app-3', [{ domain: 'd.example.com', hostPort: 20001 }], { privateIp: '' });
-    edge.writeShard('app-4', '{"nodeId":');
-    edge.publish('app-5', [{ domain: 'e.example.com', hostPort: 20001 }], { nodeId: 'app-6' });
-    const partial = await edge.tick(1);
-    expect(partial.outcome).toBe('partial');
-    expect(partial.troubles.map(({ subject, message }) => `${subject}: ${message}`)).toEqual([
-      'app-1 a b:20001: it is no domain name',
-      'app-1 c.example.com:70000: port 70000 is none from 1 to 65535',
-      'app-3 privateIp: "" is no address to reach the node at',
-      'app-4 shard: it is not whole JSON',
-      'app-5 shard: it says that it is node "app-6": two writers share it',
-      `app-2 a.example.com 127.0.0.1:${backend.port}: node app-1 has it as its own backend: two writers claim one address`,
-    ]);
-    expect((await fetchOnceServed(edge.caddy, 'a.example.com')).body).toContain('one GET /');
-    expect(edge.status()).toMatchObject({
-      caddy: { error: null },
-      edgeRoutes: [{ domain: 'a.example.com' }],
-    });
-    expect(edge.reeveJson().edge?.rejected).toHaveLength(6);
-    // What keeps being wrong is told again, and nothing is done about it.
-    expect(await edge.tick(1)).toMatchObject({ outcome: 'failed', actions: [] });
-  });
-
   it('keeps what it serves while the store cannot be read, and says so', async () => {
     const edge = await startEdge({ balancer });
     const backend = await startBackend('one');
@@ -244,6 +211,24 @@ describe('an edge with HAProxy', () => {
       [],
       ['app-1'],
     ]);
+  });
+
+  it('is not reloaded for a probed domain that loses its last backend for a moment (R44)', async () => {
+    const edge = await startEdge({ balancer: 'haproxy' });
+    const backend = await startBackend('one');
+    const shard = [{ domain: 'a.example.com', hostPort: backend.port, healthPath: '/up' }];
+    edge.publish('app-1', shard);
+    await edge.tick();
+    const [worker] = edge.haproxy?.workers() ?? [];
+    const pushes = (await edge.caddy.changes()).length;
+    for (let flap = 1; flap <= 20; flap += 1) {
+      edge.publish('app-1', []);
+      expect(actionsOf(await edge.tick())).toEqual(['write', 'drain']);
+      edge.publish('app-1', shard);
+      expect(actionsOf(await edge.tick())).toEqual(['write', 'ready']);
+    }
+    expect((await fetchOnceServed(edge.caddy, 'a.example.com')).body).toContain('one');
+    expect([edge.haproxy?.workers(), (await edge.caddy.changes()).length]).toEqual([[worker], pushes]);
   });
 
   it('keeps the file that HAProxy starts from true while it is down, and says that it is', async () => {

@@ -1,0 +1,58 @@
+// What of the shards cannot be served is refused by name; the rest is served.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { startBackend } from '../../support/backends.ts';
+import { fetchOnceServed } from '../../support/caddy.ts';
+import { edgeId, startEdge } from '../../support/edge.ts';
+
+describe.each(['caddy', 'haproxy'] as const)('an edge that balances by %s', (balancer) => {
+  it('refuses by name what cannot be served, and serves the rest', async () => {
+    const edge = await startEdge({ balancer });
+    const backend = await startBackend('one');
+    const good = { domain: 'a.example.com', hostPort: backend.port };
+    edge.publish('app-1', [
+      good,
+      { domain: 'a b', hostPort: 20001 },
+      { domain: 'c.example.com', hostPort: 70_000 },
+    ]);
+    edge.publish('app-2', [good]);
+    edge.publish('app-3', [{ domain: 'd.example.com', hostPort: 20001 }], { privateIp: '' });
+    edge.writeShard('app-4', '{"nodeId":');
+    edge.publish('app-5', [{ domain: 'e.example.com', hostPort: 20001 }], { nodeId: 'app-6' });
+    const partial = await edge.tick(1);
+    expect(partial.outcome).toBe('partial');
+    expect(partial.troubles.map(({ subject, message }) => `${subject}: ${message}`)).toEqual([
+      'app-1 a b:20001: it is no domain name',
+      'app-1 c.example.com:70000: port 70000 is none from 1 to 65535',
+      'app-3 privateIp: "" is no address to reach the node at',
+      'app-4 shard: it is not whole JSON',
+      'app-5 shard: it says that it is node "app-6": two writers share it',
+      `app-2 a.example.com 127.0.0.1:${backend.port}: node app-1 has it as its own backend: two writers claim one address`,
+    ]);
+    expect((await fetchOnceServed(edge.caddy, 'a.example.com')).body).toContain('one GET /');
+    expect(edge.status()).toMatchObject({
+      caddy: { error: null },
+      edgeRoutes: [{ domain: 'a.example.com' }],
+    });
+    expect(edge.reeveJson().edge?.rejected).toHaveLength(6);
+    // What keeps being wrong is told again, and nothing is done about it.
+    expect(await edge.tick(1)).toMatchObject({ outcome: 'failed', actions: [] });
+  });
+
+  it('is not kept from other routes by a shard whose probes Caddy would refuse, or that is no text', async () => {
+    const edge = await startEdge({ balancer });
+    const backend = await startBackend('one');
+    edge.publish('app-1', [{ domain: 'a.example.com', hostPort: backend.port, healthPath: '/100%' }]);
+    edge.publish('app-2', [{ domain: 'b.example.com', hostPort: 20001 }], { privateIp: 'fe80::1%eth0' });
+    writeFileSync(join(edge.storeDir, 'nodes', edgeId, 'upstream/app-3.json'), Buffer.of(0xff, 0xfe, 0));
+    const partial = await edge.tick(1);
+    expect([partial.outcome, partial.domains]).toEqual(['partial', 1]);
+    expect(partial.troubles.map(({ message }) => message)).toEqual([
+      '"/100%" is no path of a URL: it is served without probes',
+      '"fe80::1%eth0" is no address to reach the node at',
+      expect.stringMatching(/is not UTF-8 text$/),
+    ]);
+    expect((await fetchOnceServed(edge.caddy, 'a.example.com')).body).toContain('one');
+  });
+});
