@@ -110,23 +110,28 @@ async function gatherDraining(
 ): Promise<ReadonlySet<string>> {
   const draining = new Set<string>();
   if (balancer.name !== 'caddy' || live.kind === 'unreadable') return draining;
-  for (const { node, host } of findLeft(readLiveRoutes(live.text), wanted, shards)) {
+  const ask = async ({ node, host }: LeftNode): Promise<void> => {
     try {
-      const stored = await requireAnswer(store, store.get(reeveKey(edge.clusterId, node)));
+      const stored = await store.get(reeveKey(edge.clusterId, node));
       for (const port of parseDraining(stored?.text)) draining.add(dialOf({ host, port }));
     } catch (error) {
       ctx.log.debug(`cannot tell what drains on ${node}: ${describeError(error)}`);
     }
-  }
+  };
+  const asked = Promise.all(findLeft(readLiveRoutes(live.text), wanted, shards).map(ask));
+  // All within one deadline: what has not been told by then waits as if nobody had announced it.
+  await requireAnswer(store, asked).catch((error: unknown) => ctx.log.debug(describeError(error)));
   return draining;
 }
+
+type LeftNode = { node: string; host: string };
 
 /** Nodes with a backend that is in force and in no shard. */
 function findLeft(
   live: readonly Route[],
   wanted: readonly Route[],
   shards: readonly CheckedShard[],
-): { node: string; host: string }[] {
+): LeftNode[] {
   const still = new Set(
     wanted.flatMap(({ domain, backends }) => backends.map((one) => `${domain} ${dialOf(one)}`)),
   );
