@@ -1,11 +1,11 @@
 // Asks the edge's Caddy and HAProxy, and systemd and the kernel about them.
 import { readFile } from 'node:fs/promises';
 import { fetchConfig } from '../caddy/admin.ts';
+import { findCaddyBinary, knowsCloseDelay, readCaddyVersion } from '../caddy/version.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import { balancerService, masterSocket, runtimeSocket } from '../edge/balancer-path.ts';
-import { findCaddyBinary, knowsCloseDelay, readCaddyVersion } from '../edge/caddy-version.ts';
-import { isHaproxyInstalled } from '../edge/haproxy-binary.ts';
 import { describeError } from '../errors.ts';
+import { isHaproxyInstalled, usesHaproxy } from '../haproxy/binary.ts';
 import { countOldWorkers, parseVersion } from '../haproxy/parse.ts';
 import { askMaster, askRuntime } from '../haproxy/runtime.ts';
 import { showUnits } from '../systemd/show.ts';
@@ -20,16 +20,15 @@ const deadlineMs = 4_000;
 export async function gatherCaddy(world: World, cluster: ClusterConfig): Promise<CaddyFacts> {
   const { signal } = world;
   const { admin, httpPort, httpsPort } = cluster.caddy;
-  const [error, binary, units, migrates, strangers, haproxy] = await Promise.all([
+  const [error, binary, units, migrates, strangers, isHaproxy] = await Promise.all([
     tellError(fetchConfig(admin, { signal })),
     findCaddyBinary(),
     world.units().then((known) => (known === undefined ? undefined : gatherCaddyUnits())),
     readMigrates(),
     gatherStrangers([httpPort, httpsPort]),
-    isHaproxyInstalled(),
+    usesHaproxy(cluster.balancer),
   ]);
   const version = binary === undefined ? undefined : await readCaddyVersion(binary.path, { signal });
-  const isHaproxy = cluster.balancer === 'haproxy' || (cluster.balancer === 'auto' && haproxy);
   return {
     admin,
     isInstalled: binary !== undefined,

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import type { HaproxyConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { ReeveError, StepError, systemErrorCode, UnavailableError } from '../errors.ts';
+import { requireUsable } from '../haproxy/binary.ts';
 import { reloadWorkers } from '../haproxy/reload.ts';
 import { writeFileAtomic } from '../state/atomic-file.ts';
 import { fileError } from '../state/file-error.ts';
@@ -17,7 +18,6 @@ import {
 import { fetchBalancerLive, fetchBalancerStamp, fetchBusyServers } from './balancer-live.ts';
 import { balancerFile, balancerService, masterSocket, runtimeSocket } from './balancer-path.ts';
 import { applyServerSteps } from './balancer-servers.ts';
-import { requireUsable } from './haproxy-binary.ts';
 import {
   type BalancerFacts,
   type BalancerStep,

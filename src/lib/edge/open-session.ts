@@ -1,14 +1,15 @@
 // Opens what one tick of an edge needs.
+
+import { findCaddyBinary, knowsCloseDelay, readCaddyVersion } from '../caddy/version.ts';
 import type { NodeConfig } from '../config/rules.ts';
 import type { Context } from '../context.ts';
+import { usesHaproxy } from '../haproxy/binary.ts';
 import { readDocument } from '../state/document.ts';
 import { openStore } from '../store/open.ts';
 import type { Balancer } from './balancer.ts';
 import { buildCaddyDocument, type DocumentSettings } from './caddy-document.ts';
-import { findCaddyBinary, knowsCloseDelay, readCaddyVersion } from './caddy-version.ts';
 import { type EdgeDocument, edgeDocument, edgePath, emptyEdge } from './documents.ts';
 import { createHaproxyBalancer } from './haproxy-balancer.ts';
-import { isHaproxyInstalled } from './haproxy-binary.ts';
 import type { EdgeSession } from './session.ts';
 
 export async function openEdgeSession(
@@ -41,8 +42,7 @@ async function openBalancer(
   settings: Omit<DocumentSettings, 'via'>,
 ): Promise<Balancer> {
   const { balancer, haproxy } = edge;
-  const isHaproxy = balancer === 'haproxy' || (balancer === 'auto' && (await isHaproxyInstalled()));
-  if (!isHaproxy) return createCaddyBalancer(settings);
+  if (!(await usesHaproxy(balancer))) return createCaddyBalancer(settings);
   return {
     ...createHaproxyBalancer(ctx, haproxy),
     buildCaddyDocument: (routes) => buildCaddyDocument(routes, { ...settings, via: haproxy.address }),

@@ -1,9 +1,9 @@
 // What is served with the documents: by the real Caddy, over HTTPS, with certificates of its own authority.
 import { describe, expect, it } from 'vitest';
 import { fetchConfig } from '../../../src/lib/caddy/admin.ts';
+import { findCaddyBinary, knowsCloseDelay, readCaddyVersion } from '../../../src/lib/caddy/version.ts';
 import type { CaddyConfig } from '../../../src/lib/config/config.ts';
 import { buildCaddyDocument } from '../../../src/lib/edge/caddy-document.ts';
-import { findCaddyBinary, knowsCloseDelay, readCaddyVersion } from '../../../src/lib/edge/caddy-version.ts';
 import { pushCaddy } from '../../../src/lib/edge/push.ts';
 import type { Route } from '../../../src/lib/edge/route.ts';
 import { silentLog } from '../../../src/lib/report/log.ts';

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { isHaproxyInstalled } from '../../../src/lib/edge/haproxy-binary.ts';
+import { isHaproxyInstalled } from '../../../src/lib/haproxy/binary.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
 it('finds HAProxy on the PATH, and where Debian puts it although no PATH leads there', async () => {

@@ -7,7 +7,7 @@ import {
   knowsCloseDelay,
   parseCaddyVersion,
   readCaddyVersion,
-} from '../../../src/lib/edge/caddy-version.ts';
+} from '../../../src/lib/caddy/version.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
 const signal = new AbortController().signal;

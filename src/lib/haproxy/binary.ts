@@ -2,9 +2,15 @@
 import { constants } from 'node:fs';
 import { access, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ClusterConfig } from '../config/config.ts';
 import { childEnvironment } from '../config/environment.ts';
 import { CommandError, StepError } from '../errors.ts';
 import { fileError } from '../state/file-error.ts';
+
+/** Whether HAProxy balances on an edge with this setting. */
+export async function usesHaproxy(balancer: ClusterConfig['balancer']): Promise<boolean> {
+  return balancer === 'haproxy' || (balancer === 'auto' && (await isHaproxyInstalled()));
+}
 
 export async function isHaproxyInstalled(searchPath?: string): Promise<boolean> {
   return (await findHaproxy(searchPath)) !== undefined;
