@@ -1,6 +1,6 @@
 // An edge: the real Caddy, HAProxy where it balances, a store that app nodes write to, and `reeve edge` as whole processes.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, watch, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject, onTestFinished } from 'vitest';
 import type { ReeveDocument } from '../../src/lib/cluster/reeve-document.ts';
@@ -62,7 +62,7 @@ export async function startEdge(options: EdgeOptions): Promise<TestEdge> {
   const upstream = join(storeDir, 'nodes', edgeId, 'upstream');
   mkdirSync(upstream, { recursive: true });
   const environment = {
-    REEVE_CONFIG: join(root, 'reeve.yaml'),
+    REEVE_CONFIG: join(root, 'etc/reeve.yaml'),
     REEVE_STATE: join(root, 'state'),
     REEVE_RUN: join(root, 'run'),
     REEVE_CACHE: join(root, 'cache'),
@@ -83,6 +83,7 @@ export async function startEdge(options: EdgeOptions): Promise<TestEdge> {
     ...options.cluster,
   };
   // JSON is YAML.
+  mkdirSync(dirname(environment.REEVE_CONFIG), { recursive: true });
   writeFileSync(environment.REEVE_CONFIG, JSON.stringify({ cluster }));
   const wakeFile = join(root, 'run/wake/edge');
   mkdirSync(join(root, 'run/wake'), { recursive: true });

@@ -21,14 +21,17 @@ export type Footprint = {
   storeWrites: string[];
 };
 
+/** What is looked at: the directories of a node, or of an edge. */
+export type Place = Pick<TestNode, 'root' | 'nodeId' | 'storeDir' | 'stateDir'>;
+
 type Call = { name: string; paths: string[]; line: string };
 
 const traced = 'execve,open,openat,creat,rename,renameat,renameat2,mkdir,mkdirat,unlink,unlinkat,rmdir';
 
 /** Runs the command under strace. Throws if it ends with another status than 0. */
 export async function takeFootprint(
-  node: TestNode,
-  proxy: EngineProxy,
+  node: Place,
+  proxy: Pick<EngineProxy, 'lines'>,
   words: readonly string[],
 ): Promise<Footprint> {
   const file = join(node.root, 'trace');
@@ -44,7 +47,7 @@ export async function takeFootprint(
 }
 
 /** A program to be loaded before reeve, which counts in the end. Below the cache, which is not looked at. */
-function writeCounter({ root }: TestNode): { program: string; answer: string } {
+function writeCounter({ root }: Place): { program: string; answer: string } {
   const program = join(root, 'cache/count-builtins.cjs');
   const answer = join(root, 'cache/builtins');
   mkdirSync(join(root, 'cache'), { recursive: true });
@@ -55,7 +58,7 @@ function writeCounter({ root }: TestNode): { program: string; answer: string } {
 }
 
 /** What makes a process use the node's directories, as `makeNode` has it. */
-export function environmentOf({ root, stateDir }: TestNode): Record<string, string> {
+export function environmentOf({ root, stateDir }: Place): Record<string, string> {
   return {
     REEVE_CONFIG: join(root, 'etc/reeve.yaml'),
     REEVE_STATE: stateDir,
@@ -65,7 +68,7 @@ export function environmentOf({ root, stateDir }: TestNode): Record<string, stri
   };
 }
 
-function describeCalls(calls: readonly Call[], node: TestNode): Omit<Footprint, 'engine' | 'builtins'> {
+function describeCalls(calls: readonly Call[], node: Place): Omit<Footprint, 'engine' | 'builtins'> {
   const dist = join(inject('reeveBin'), '../../dist');
   const modules = unique(
     calls.flatMap(({ paths }) => paths).filter((path) => path.startsWith(`${dist}/`) && path.endsWith('.js')),

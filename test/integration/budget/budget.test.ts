@@ -3,10 +3,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { edgeId, startEdge, type TestEdge } from '../../support/edge.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { type EngineProxy, startEngineProxy } from '../../support/engine-proxy.ts';
-import { environmentOf, type Footprint, takeFootprint } from '../../support/footprint.ts';
+import { environmentOf, type Footprint, type Place, takeFootprint } from '../../support/footprint.ts';
 import { makeNode, type TestNode } from '../../support/node.ts';
+import { startProcess } from '../../support/programs.ts';
 import { measureInTurn } from '../../support/timing.ts';
 
 const budgetFile = join(import.meta.dirname, '../../fixtures/budget.json');
@@ -19,6 +21,7 @@ const commands = [
   'config check',
   'config show',
   'deploy SERVICES --dry-run',
+  'edge',
   'heartbeat',
   'history',
   'hold',
@@ -33,6 +36,7 @@ const cleaners: (() => void | Promise<void>)[] = [];
 const onTestFinished = (clean: () => void | Promise<void>): void => void cleaners.push(clean);
 let proxy: EngineProxy;
 let node: TestNode;
+let edge: TestEdge & Place;
 
 beforeAll(async () => {
   proxy = await startEngineProxy(engineSocket(), onTestFinished);
@@ -40,6 +44,7 @@ beforeAll(async () => {
   const services = ['one', 'two', 'three'].map((service) => ({ service, image: 'reeve-demo/box:v1' }));
   await node.deploy(services);
   await node.reeve('reconcile');
+  edge = await startQuietEdge();
 });
 afterAll(async () => {
   for (const clean of cleaners.reverse()) await clean();
@@ -55,9 +60,10 @@ describe('the budget of', () => {
     const words = command
       .split(' ')
       .map((word) => (word === 'SERVICES' ? join(node.root, 'services.yaml') : word));
+    const place = command === 'edge' ? edge : node;
     // The first run fills the caches.
-    await node.reeve(...words);
-    const footprint = await takeFootprint(node, proxy, words);
+    await place.reeve(...words);
+    const footprint = await takeFootprint(place, proxy, words);
     measured[command] = withHeadroom(footprint);
     if (!updating) expect(overruns(command, footprint)).toEqual([]);
   });
@@ -79,6 +85,19 @@ describe('the time of', () => {
     expect(times.reeve / times.empty).toBeLessThanOrEqual(most);
   });
 });
+
+/** One that has nothing to do, with the balancer that asks for more. */
+async function startQuietEdge(): Promise<TestEdge & Place> {
+  const started = await startEdge({ balancer: 'haproxy', whenFinished: onTestFinished });
+  const stateDir = join(started.root, 'state');
+  started.publish('app-1', [{ domain: 'a.example.com', hostPort: 20001 }]);
+  await started.tick();
+  await started.tick();
+  const place = { ...started, nodeId: edgeId, stateDir };
+  // What is compiled of the configuration holds for one environment.
+  await startProcess(inject('reeveBin'), ['edge'], environmentOf(place)).ended;
+  return place;
+}
 
 /** One sentence for each figure above its budget, and each list with something that is not in its budget. */
 function overruns(command: string, footprint: Footprint): string[] {

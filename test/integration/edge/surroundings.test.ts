@@ -146,9 +146,9 @@ describe('an admin API that is none', () => {
   it('like a port that wants TLS is told, too (L49)', async () => {
     const { edge, one, two } = await startServing({ balancer: 'caddy' });
     const { httpsPort } = edge.caddy.settings;
-    const config = JSON.parse(readFileSync(join(edge.root, 'reeve.yaml'), 'utf8'));
+    const config = JSON.parse(readFileSync(join(edge.root, 'etc/reeve.yaml'), 'utf8'));
     config.cluster.caddy.admin = `http://127.0.0.1:${httpsPort}`;
-    writeFileSync(join(edge.root, 'reeve.yaml'), JSON.stringify(config));
+    writeFileSync(join(edge.root, 'etc/reeve.yaml'), JSON.stringify(config));
     edge.publish('app-1', [one, two]);
     const end = await edge.reeve('edge', '--json');
     expect([[1, 69].includes(end.status ?? 0), edge.status().caddy.error]).toEqual([
