@@ -1,6 +1,7 @@
 // A cluster whose deploys tell their nodes over SNS and SQS: an operator, the services behind a proxy, and what is in them.
 import { SNSClient, type SNSClientConfig } from '@aws-sdk/client-sns';
 import {
+  DeleteQueueCommand,
   GetQueueAttributesCommand,
   GetQueueUrlCommand,
   ListQueuesCommand,
@@ -17,6 +18,8 @@ export type Notified = {
   readonly cloud: Cloud;
   readonly proxy: FaultyProxy;
   readonly operator: Operator;
+  /** For nodes, to reach the services through the proxy. */
+  readonly env: Readonly<Record<string, string>>;
   readonly sns: SNSClient;
   readonly sqs: SQSClient;
   /** Actions asked for since the last look, by how often. */
@@ -34,6 +37,9 @@ export type QueueLook = {
   policy(name: string): Promise<string>;
   /** Bodies of ten at most; received, they are hidden for a while. */
   receive(name: string): Promise<string[]>;
+  /** How many are in it, and how many of them are received and not deleted. */
+  messages(name: string): Promise<{ all: number; hidden: number }>;
+  delete(name: string): Promise<void>;
 };
 
 const account = '000000000000';
@@ -62,7 +68,8 @@ export async function startNotified(
   const operator = createOperator(nodes, { clusterId });
   const cluster = { clusterId, store: `file://${operator.root}/store`, region: cloudRegion, notify: 'sns' };
   operator.write('reeve.yaml', JSON.stringify({ cluster }));
-  Object.assign(operator.environment, cloud.env, { AWS_ENDPOINT_URL: proxy.endpoint });
+  const env = { ...cloud.env, AWS_ENDPOINT_URL: proxy.endpoint };
+  Object.assign(operator.environment, env);
   const asked = (): Record<string, number> => {
     const counts: Record<string, number> = {};
     for (const { action = '?' } of proxy.seen.splice(0)) counts[action] = (counts[action] ?? 0) + 1;
@@ -80,7 +87,7 @@ export async function startNotified(
     return operator.write('blog.yaml', JSON.stringify({ services: [{ cpu: 512, memory: 256, ...service }] }));
   };
   return {
-    ...{ cloud, proxy, operator, sns, sqs, asked, writeFile },
+    ...{ cloud, proxy, operator, env, sns, sqs, asked, writeFile },
     deploy: (names, ...flags) => operator.reeve('deploy', writeFile(names), ...flags),
     queues: lookInto(sqs),
   };
@@ -105,6 +112,16 @@ function lookInto(sqs: SQSClient): QueueLook {
       const asking = { QueueUrl: await url(name), MaxNumberOfMessages: 10, WaitTimeSeconds: 0 };
       const { Messages = [] } = await sqs.send(new ReceiveMessageCommand(asking));
       return Messages.map(({ Body = '' }) => Body);
+    },
+    messages: async (name) => {
+      const names = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
+      const asking = { QueueUrl: await url(name), AttributeNames: [...names] };
+      const { Attributes = {} } = await sqs.send(new GetQueueAttributesCommand(asking));
+      const [visible = 0, hidden = 0] = names.map((one) => Number(Attributes[one]));
+      return { all: visible + hidden, hidden };
+    },
+    delete: async (name) => {
+      await sqs.send(new DeleteQueueCommand({ QueueUrl: await url(name) }));
     },
   };
 }

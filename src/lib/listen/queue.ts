@@ -49,9 +49,9 @@ export async function listenToQueue(
   const report: QueueReport = { queue: name, concern, messages: 0, missing: false, trouble: undefined };
   const ear: Ear = { url: undefined, report, pace };
   for (;;) {
-    const leftMs = untilMs - performance.now();
-    if (ctx.signal.aborted || leftMs < 1000) return report;
-    const waitSeconds = Math.min(pace.pollSeconds, Math.floor(leftMs / 1000));
+    const secondsLeft = Math.round((untilMs - performance.now()) / 1000);
+    if (ctx.signal.aborted || secondsLeft < 1) return report;
+    const waitSeconds = Math.min(pace.pollSeconds, secondsLeft);
     const pauseMs = await pollOnce(ctx, queues, ear, waitSeconds).catch((error: unknown) =>
       ctx.signal.aborted ? 0 : judgeFailure(ctx, ear, error),
     );
@@ -67,8 +67,10 @@ async function pollOnce(ctx: Ctx, queues: Queues, ear: Ear, waitSeconds: number)
   const { report, pace } = ear;
   const name = report.queue;
   ear.url ??= await findQueue(queues, name);
-  settle(ctx, report, ear.url === undefined);
-  if (ear.url === undefined) return pace.missingMs;
+  if (ear.url === undefined) {
+    settle(ctx, report, true);
+    return pace.missingMs;
+  }
   const queue = { name, url: ear.url };
   const receipts = await receiveMessages(queues, queue, waitSeconds);
   settle(ctx, report, false);
@@ -103,7 +105,7 @@ function tellTrouble({ log }: Ctx, report: QueueReport, trouble: string): void {
   report.trouble = trouble;
 }
 
-/** Of one burst; more come with the next poll. Received, they are hidden for 30 s, in which they have to be deleted. */
+/** Of one burst, so that all of it is deleted before SQS gives it again; more come with the next poll. */
 const mostAtOnce = 500;
 const deletionsAtOnce = 5;
 

@@ -5,6 +5,12 @@ import { buildClientSettings, callCloud } from '../aws/call.ts';
 import type { CloudPlace } from '../aws/settings.ts';
 import { ReeveError, UnavailableError } from '../errors.ts';
 
+/**
+ * For how long what has been received is not given again: time to delete it in. No longer, since a poll that was cut off may
+ * have taken a message along.
+ */
+const hiddenSeconds = 10;
+
 /** What one call takes and gives. */
 export const batchSize = 10;
 
@@ -69,6 +75,7 @@ export async function receiveMessages(
     QueueUrl: url,
     MaxNumberOfMessages: batchSize,
     WaitTimeSeconds: waitSeconds,
+    VisibilityTimeout: hiddenSeconds,
   });
   const limit = { signal, deadlineMs: waitSeconds * 1000 + deadlineMs };
   const answer = await callCloud({ action: `receive from queue ${name}`, ...limit }, (abortSignal) =>

@@ -1,0 +1,141 @@
+// One queue's ear when SQS refuses, breaks or does not answer: told once each, tried again, nothing lost.
+import { SendMessageCommand } from '@aws-sdk/client-sqs';
+import { describe, expect, it } from 'vitest';
+import type { Fault } from '../../support/faulty-proxy.ts';
+import { type Ear, startEar } from '../../support/listening.ts';
+import { failing, type Notified, startNotified } from '../../support/notified.ts';
+
+const limit = { timeout: 20_000 };
+const name = 'launch-pad-default-web-1';
+
+async function startHearing(
+  windowMs = 60_000,
+): Promise<{ notified: Notified; ear: Ear; send(): Promise<unknown> }> {
+  const notified = await startNotified(['web-1']);
+  await notified.deploy(['web-1']);
+  const ear = startEar(notified.proxy.endpoint, notified.cloud.env, { name, windowMs });
+  const QueueUrl = await notified.queues.url(name);
+  await expect.poll(() => ear.lines, limit).toEqual([`info: 1 message on queue ${name}: woke reconcile`]);
+  ear.clearWakes();
+  const send = (): Promise<unknown> =>
+    notified.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: 'x' }));
+  return { notified, ear, send };
+}
+
+const answer = (status: number, code: string): Fault => ({
+  ...{ kind: 'answer', status },
+  headers: { 'content-type': 'application/x-amz-json-1.0', 'x-amzn-query-error': `${code};Sender` },
+  body: JSON.stringify({ __type: `com.amazonaws.sqs#${code}`, message: 'of the test' }),
+});
+
+describe('an ear', () => {
+  it.each([
+    ['throttled', answer(400, 'RequestThrottled'), /400 RequestThrottled: of the test$/],
+    ['throttled by 429', answer(429, 'ThrottlingException'), /429 ThrottlingException: of the test$/],
+    ['refused', answer(403, 'AccessDenied'), /403 AccessDenied: of the test$/],
+    ['not served', answer(503, 'ServiceUnavailable'), /503 ServiceUnavailable: of the test$/],
+    [
+      'given HTML',
+      { kind: 'answer', status: 502, body: '<html>bad gateway</html>' },
+      /an answer that is not whole JSON$/,
+    ],
+    ['cut off', { kind: 'reset' }, /ECONNRESET/],
+    ['cut off half-way', { kind: 'cutAnswer' }, /aborted|ECONNRESET/],
+    ['kept waiting', { kind: 'silence' }, /no whole answer within 2 s$/],
+    ['kept waiting for the rest', { kind: 'stall' }, /no whole answer within 2 s$/],
+  ] as const)(
+    'that is %s says so in one line, pauses, and hears again afterwards',
+    async (_, fault, text) => {
+      const { notified, ear, send } = await startHearing();
+      const before = ear.lines.length;
+      notified.asked();
+      notified.proxy.fault = failing('ReceiveMessage', fault as Fault);
+      const startedAt = performance.now();
+      await expect
+        .poll(() => notified.asked()['ReceiveMessage'] ?? 0, { ...limit, interval: 1_000 })
+        .toBeGreaterThan(0);
+      const since = (): string[] => ear.lines.slice(before);
+      await expect.poll(() => since().length, limit).toBeGreaterThan(0);
+      const failingAt = notified.proxy.seen.length;
+      await expect.poll(() => notified.proxy.seen.length, limit).toBeGreaterThan(failingAt + 1);
+      expect(since()).toEqual([
+        expect.stringMatching(new RegExp(`^warning: cannot receive from queue ${name}: `)),
+      ]);
+      expect(since()[0]).toMatch(text);
+      // 200 ms give or take a quarter between two tries.
+      expect(notified.proxy.seen.length).toBeLessThan((performance.now() - startedAt) / 150 + 2);
+      notified.proxy.fault = () => undefined;
+      await send();
+      await expect.poll(ear.wakes, limit).toEqual(['reconcile']);
+      expect(since()[1]).toBe(`info: queue ${name} answers again`);
+      ear.stop();
+      expect(await ear.ended).toMatchObject({ trouble: undefined, missing: false });
+    },
+  );
+
+  it('waits for a queue that is made later, and says so once (L128)', async () => {
+    const notified = await startNotified(['web-1']);
+    const ear = startEar(notified.proxy.endpoint, notified.cloud.env, { name, windowMs: 60_000 });
+    await expect.poll(() => notified.proxy.seen.length, limit).toBeGreaterThan(2);
+    await notified.deploy(['web-1']);
+    await expect.poll(ear.wakes, limit).toEqual(['reconcile']);
+    expect(ear.lines).toEqual([
+      `info: queue ${name} is not there yet: a deploy to this node makes it`,
+      `info: 1 message on queue ${name}: woke reconcile`,
+    ]);
+  });
+
+  it('looks for its queue again when it has gone', async () => {
+    const { notified, ear } = await startHearing();
+    await notified.queues.delete(name);
+    await expect.poll(() => ear.lines.at(-1), limit).toContain('is not there yet');
+    await notified.deploy(['web-1']);
+    await expect.poll(ear.wakes, limit).toEqual(['reconcile']);
+    expect(ear.lines.filter((line) => line.startsWith('warning'))).toEqual([]);
+  });
+
+  it.each([
+    ['refused', answer(403, 'AccessDenied'), /cannot delete messages of queue .*: 403 AccessDenied/],
+    [
+      'done by half',
+      {
+        kind: 'answer' as const,
+        status: 200,
+        headers: { 'content-type': 'application/x-amz-json-1.0' },
+        body: '{"Successful":[],"Failed":[{"Id":"0","Code":"InternalError","SenderFault":false}]}',
+      },
+      /cannot delete messages of queue .*: InternalError.*\(1 of 1\)/,
+    ],
+  ])('wakes all the same when a deletion is %s', async (_, fault, text) => {
+    const { notified, ear, send } = await startHearing();
+    notified.proxy.fault = failing('DeleteMessageBatch', fault);
+    await send();
+    await expect.poll(ear.wakes, limit).toEqual(['reconcile']);
+    await expect.poll(() => ear.lines.at(-1), limit).toMatch(text);
+    expect((await notified.queues.messages(name)).hidden).toBe(1);
+  });
+
+  it('that is stopped with a message in its hands wakes first, then deletes', async () => {
+    const { notified, ear, send } = await startHearing();
+    let wakesAtDeletion: string[] | undefined;
+    notified.proxy.fault = ({ action }) => {
+      if (action !== 'DeleteMessageBatch') return undefined;
+      wakesAtDeletion = ear.wakes();
+      ear.stop();
+      return undefined;
+    };
+    await send();
+    expect(await ear.ended).toMatchObject({ messages: 2, trouble: undefined });
+    expect(wakesAtDeletion).toEqual(['reconcile']);
+    expect(await notified.queues.messages(name)).toEqual({ all: 0, hidden: 0 });
+  });
+
+  it('ends with its window', async () => {
+    const startedAt = performance.now();
+    const { ear } = await startHearing(3_000);
+    expect(await ear.ended).toEqual({
+      ...{ queue: name, concern: 'reconcile', messages: 1, missing: false, trouble: undefined },
+    });
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+  });
+});
