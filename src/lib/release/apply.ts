@@ -1,7 +1,7 @@
 // Writes one node's desired state: conditional on the version that was read, merged again when somebody else was quicker.
 // Order: announce removals, keep what is replaced, then replace it. A kill between any two leaves valid documents, an
 // announcement too many at most.
-import { deploysPrefix, desiredKey, reeveKey, removalsKey } from '../cluster/keys.ts';
+import { desiredKey, nodePrefix, reeveKey, removalsKey } from '../cluster/keys.ts';
 import { renderDocument } from '../cluster/wire.ts';
 import type { BaseContext } from '../context.ts';
 import { describeError, StepError } from '../errors.ts';
@@ -19,6 +19,8 @@ export type NodeResult = {
   /** `updatedAt` of the desired state that is there now; undefined where there is none. */
   updatedAt: string | undefined;
   written: boolean;
+  /** The name of what was replaced, below the node's prefix. */
+  keptAs?: string | undefined;
 };
 
 const maxTries = 5;
@@ -61,22 +63,22 @@ async function writeNode(writing: Writing, state: NodeState, plan: NodePlan): Pr
   const { node, document, stored } = state;
   const updatedAt = nextUpdatedAt(document.updatedAt, writing.ctx.clock.now());
   await announceRemovals(writing, state, plan, updatedAt);
-  await keepDeploy(writing, state);
+  const keptAs = await keepDeploy(writing, state);
   const body = renderRawDesired(document, { updatedAt, services: plan.services });
   const condition = stored === undefined ? { ifAbsent: true as const } : { ifMatch: stored.etag };
   await store.put(desiredKey(clusterId, node), body, condition);
-  await pruneDeploys(writing, node);
-  return { node, changes: plan.changes, updatedAt, written: true };
+  return { node, changes: plan.changes, updatedAt, written: true, keptAs };
 }
 
 /** Before the removal can be seen: an unannounced one might be taken for an accident, and braked. */
 async function announceRemovals(
   { target: { store, clusterId } }: Writing,
-  { node }: NodeState,
+  { node, listing }: NodeState,
   { changes, services }: NodePlan,
   announcedAt: string,
 ): Promise<void> {
   const removed = changes.filter(({ action }) => action === 'remove');
+  if (removed.length === 0 && listing?.has('removals.json') === false) return;
   const key = removalsKey(clusterId, node);
   const previous = await store.get(key);
   if (previous === undefined && removed.length === 0) return;
@@ -93,20 +95,30 @@ async function announceRemovals(
   await store.put(key, renderDocument(removals), condition);
 }
 
-/** Under the instant it was published at: written again by a second try, it is the same object. */
-async function keepDeploy({ ctx, target }: Writing, { node, document, stored }: NodeState): Promise<void> {
-  if (stored === undefined) return;
+/** Under the instant it was published at: written again by a second try, it is the same object. Gives its name. */
+async function keepDeploy(
+  { ctx, target }: Writing,
+  { node, document, stored }: NodeState,
+): Promise<string | undefined> {
+  if (stored === undefined) return undefined;
   const publishedMs = Date.parse(document.updatedAt);
   const stamp = fileStamp(Number.isNaN(publishedMs) ? ctx.clock.now() : new Date(publishedMs));
-  await target.store.put(`${deploysPrefix(target.clusterId, node)}${stamp}.json`, stored.text);
+  const name = `deploys/${stamp}.json`;
+  await target.store.put(`${nodePrefix(target.clusterId, node)}${name}`, stored.text);
+  return name;
 }
 
 /** The deploy is done by then, so a failure here is told and no more. */
-async function pruneDeploys({ ctx, target }: Writing, node: string): Promise<void> {
-  const { store, clusterId } = target;
+export async function pruneDeploys(
+  { ctx, target: { store, clusterId } }: Writing,
+  { node, listing }: NodeState,
+  { keptAs }: NodeResult,
+): Promise<void> {
+  const before = [...(listing?.keys() ?? [])].filter((name) => name.startsWith('deploys/'));
+  const kept = [...new Set([...before, ...(keptAs === undefined ? [] : [keptAs])])].sort();
   try {
-    const kept = await store.list(deploysPrefix(clusterId, node));
-    for (const { key } of kept.slice(0, -keptDeploys)) await store.delete(key);
+    const prefix = nodePrefix(clusterId, node);
+    for (const name of kept.slice(0, -keptDeploys)) await store.delete(`${prefix}${name}`);
   } catch (error) {
     ctx.log.warning(`earlier deploys of ${node} are not pruned: ${describeError(error)}`);
   }

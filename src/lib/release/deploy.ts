@@ -8,7 +8,7 @@ import { requireCluster } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError, InputError, systemErrorCode } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
-import { listNodes } from '../store/nodes.ts';
+import { hasShards, listNodes, type NodeListing } from '../store/nodes.ts';
 import { decodeText } from '../store/text.ts';
 import { findDomainConflicts } from './domains.ts';
 import { parallel, readDefaultEdge, readNodes, type Target } from './gather.ts';
@@ -71,7 +71,7 @@ async function readIntent(
   ctx: Context,
   target: Target,
   { file, service }: { file: string; service: string | undefined },
-  known: readonly string[],
+  known: ReadonlyMap<string, NodeListing>,
 ): Promise<Intent> {
   const parsed = parseDeployFile(await readText(file), file, {
     clusterId: target.clusterId,
@@ -107,20 +107,29 @@ async function readStart(file: string): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
+/** So many registry entries are read in one go. */
+const fewNodes = 50;
+
 /** A misspelt node would be a directory that nobody reads. */
 async function checkNodes(
   ctx: Context,
   { store, clusterId }: Target,
-  { file, parsed, known }: { file: string; parsed: DeployFile; known: readonly string[] },
+  { file, parsed, known }: { file: string; parsed: DeployFile; known: ReadonlyMap<string, NodeListing> },
 ): Promise<void> {
   const named = [...new Set(parsed.services.flatMap(({ nodes }) => nodes))];
-  const unknown = named.filter((node) => !known.includes(node));
+  const unknown = named.filter((node) => !known.has(node));
   if (unknown.length > 0) {
-    const list = known.length === 0 ? 'no node at all' : known.join(', ');
+    const list = known.size === 0 ? 'no node at all' : [...known.keys()].join(', ');
     const names = unknown.map((node) => `"${node}"`).join(', ');
     throw new InputError(`cannot deploy "${file}": the store does not know ${names}; it knows ${list}`);
   }
-  const roles = await mapBounded(named, parallel, async (node) => {
+  const mayBeEdge = (node: string): boolean => {
+    const listing = known.get(node);
+    // What has been deployed to before is none. Of many new ones those are asked that have something of an edge's.
+    if (listing === undefined || listing.has('desired.json')) return false;
+    return named.length <= fewNodes || listing.has('edge.json') || hasShards(listing);
+  };
+  const roles = await mapBounded(named.filter(mayBeEdge), parallel, async (node) => {
     const entry = parseObject((await store.get(nodeKey(clusterId, node)))?.text);
     return { node, isEdge: entry?.['role'] === 'edge' };
   });
@@ -132,7 +141,7 @@ async function checkNodes(
   }
   for (const { key, service } of parsed.services) {
     const name = service.ingress?.edge;
-    if (name === undefined || known.includes(name)) continue;
+    if (name === undefined || known.has(name)) continue;
     ctx.log.warning(`edge "${name}" of "${key}" is not in the store: nobody will route to the service`);
   }
 }

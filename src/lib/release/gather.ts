@@ -3,6 +3,7 @@
 import { mapBounded } from '../bounded.ts';
 import { clusterKey, deploysPrefix, desiredKey } from '../cluster/keys.ts';
 import { describeError, InputError } from '../errors.ts';
+import type { NodeListing } from '../store/nodes.ts';
 import type { Store } from '../store/store.ts';
 import { parseObject } from './json.ts';
 import type { EarlierDeploy } from './plan-rollback.ts';
@@ -19,6 +20,8 @@ export type NodeState = {
   document: RawDesired;
   /** Undefined where the node has no document yet. */
   stored: { text: string; etag: string } | undefined;
+  /** What the store had of the node before; undefined where it was not asked. */
+  listing: NodeListing | undefined;
 };
 
 export type UnreadableNode = { node: string; error: InputError };
@@ -27,27 +30,34 @@ export type UnreadableNode = { node: string; error: InputError };
 export async function readNode({ store, clusterId }: Target, node: string): Promise<NodeState> {
   const key = desiredKey(clusterId, node);
   const stored = await store.get(key);
-  if (stored === undefined) return { node, document: emptyDesired(node), stored: undefined };
+  if (stored === undefined) return nothingOf(node);
   return {
     node,
+    listing: undefined,
     document: parseRawDesired(stored.text, key),
     stored: { text: stored.text, etag: stored.etag },
   };
 }
 
+function nothingOf(node: string): NodeState {
+  return { node, document: emptyDesired(node), stored: undefined, listing: undefined };
+}
+
 /** All of them; one that cannot be understood does not hide the others. */
 export async function readNodes(
   target: Target,
-  nodes: readonly string[],
+  nodes: ReadonlyMap<string, NodeListing>,
 ): Promise<{ states: NodeState[]; unreadable: UnreadableNode[] }> {
-  const results = await mapBounded(nodes, parallel, async (node): Promise<NodeState | UnreadableNode> => {
+  const read = async ([node, listing]: [string, NodeListing]): Promise<NodeState | UnreadableNode> => {
     try {
-      return await readNode(target, node);
+      const state = listing.has('desired.json') ? await readNode(target, node) : nothingOf(node);
+      return { ...state, listing };
     } catch (error) {
       if (error instanceof InputError) return { node, error };
       throw error;
     }
-  });
+  };
+  const results = await mapBounded([...nodes], parallel, read);
   return {
     states: results.filter((result) => 'document' in result),
     unreadable: results.filter((result) => 'error' in result),

@@ -8,7 +8,7 @@ import type { Outcome } from '../outcome.ts';
 import { wakeTicks } from '../publish/wake.ts';
 import { confirm } from '../report/confirm.ts';
 import { appendHistory } from '../state/history.ts';
-import { applyEdit, type NodeResult } from './apply.ts';
+import { applyEdit, type NodeResult, pruneDeploys } from './apply.ts';
 import { describeChange, describeExtent, describeFailure, type NodeFailure } from './describe.ts';
 import { type NodeState, parallel, type Target } from './gather.ts';
 import type { Change, Edit, NodePlan } from './plan.ts';
@@ -61,6 +61,7 @@ export async function runRelease(ctx: Context, setting: ReleaseSetting, release:
     // Nobody has to wait for their turn while a cloud is slow.
     await setting.turn.end();
     if (options.notify) await wakeNodes(ctx, setting, release, written);
+    await pruneAll(ctx, setting, release, written);
   }
   await setting.turn.end();
   const late = await waitFor(ctx, setting, release, results);
@@ -88,6 +89,20 @@ async function applyAll(
     results: outcomes.filter((outcome) => 'written' in outcome),
     failures: outcomes.filter((outcome) => 'message' in outcome),
   };
+}
+
+/** Nobody waits for it: the nodes are at work already. */
+async function pruneAll(
+  ctx: Context,
+  { target }: ReleaseSetting,
+  { nodes }: Release,
+  written: readonly NodeResult[],
+): Promise<void> {
+  const states = new Map(nodes.map(({ state }) => [state.node, state]));
+  await mapBounded(written, parallel, async (result) => {
+    const state = states.get(result.node);
+    if (state !== undefined) await pruneDeploys({ ctx, target }, state, result);
+  });
 }
 
 async function wakeNodes(

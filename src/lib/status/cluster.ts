@@ -1,5 +1,6 @@
 // Every node of the cluster as its own documents in the store tell it. Read-only, at most two requests a node.
-import { reeveKey, statusKey } from '../cluster/keys.ts';
+import { mapBounded } from '../bounded.ts';
+import { nodeKey, reeveKey, statusKey } from '../cluster/keys.ts';
 import type { NodeStatus } from '../cluster/wire.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import { staleWindowMs } from '../config/rules.ts';
@@ -8,7 +9,7 @@ import { describeError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
 import { renderTable } from '../report/table.ts';
 import { isRecord } from '../state/shape.ts';
-import { listNodes } from '../store/nodes.ts';
+import { listNodes, type NodeListing } from '../store/nodes.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { ago } from './ago.ts';
@@ -23,6 +24,8 @@ type NodeRow = {
   /** Only of an edge that has told of itself. */
   edge: ClusterEdge | undefined;
   converged: boolean | undefined;
+  /** By the registry launch-pad's own agent, which reeve takes the place of. */
+  hasSeedAgent: boolean;
   error: string | undefined;
 };
 
@@ -32,12 +35,11 @@ const parallel = 50;
 /** `failed` (exit 1) if a node is stale, unreadable, or has a service or a route that is not as it should be. */
 export async function showCluster(ctx: Context, cluster: ClusterConfig): Promise<Outcome> {
   const store = await openStore(cluster, { signal: ctx.signal });
-  const nodeIds = await listNodes(store, cluster.clusterId, { withEdges: true });
-  const rows: NodeRow[] = [];
-  for (let start = 0; start < nodeIds.length; start += parallel) {
-    const batch = nodeIds.slice(start, start + parallel);
-    rows.push(...(await Promise.all(batch.map((nodeId) => readNode(ctx, store, cluster.clusterId, nodeId)))));
-  }
+  const nodes = await listNodes(store, cluster.clusterId, { withEdges: true });
+  const source = { store, clusterId: cluster.clusterId };
+  const rows = await mapBounded([...nodes], parallel, ([nodeId, listing]) =>
+    readNode(ctx, source, nodeId, listing),
+  );
   const wrong = rows.some(
     (row) =>
       row.stale ||
@@ -46,31 +48,44 @@ export async function showCluster(ctx: Context, cluster: ClusterConfig): Promise
       row.status?.services.some(({ state }) => state === 'error') === true,
   );
   const data = {
-    nodes: rows.map(({ nodeId, ageMs, stale, status, edge, converged, error }) => ({
+    nodes: rows.map(({ nodeId, ageMs, stale, status, edge, converged, hasSeedAgent, error }) => ({
       nodeId,
       ageMs: ageMs ?? null,
       stale,
       converged: converged ?? null,
       services: status?.services ?? [],
       ...(edge && { edge }),
+      ...(hasSeedAgent && { agentType: 'ts' }),
       error: error ?? null,
     })),
   };
   return { outcome: wrong ? 'failed' : 'done', text: renderCluster(rows, ctx.clock.now()), data };
 }
 
-async function readNode(ctx: Context, store: Store, clusterId: string, nodeId: string): Promise<NodeRow> {
+type Source = { store: Store; clusterId: string };
+
+/** What the list does not name is not asked for: a node that has no reeve.json is asked for what it runs instead. */
+async function readNode(
+  ctx: Context,
+  { store, clusterId }: Source,
+  nodeId: string,
+  listing: NodeListing,
+): Promise<NodeRow> {
   const nothing = { ageMs: undefined, status: undefined, edge: undefined, converged: undefined };
-  const empty = { ...nothing, nodeId, stale: true };
+  const empty = { ...nothing, nodeId, stale: true, hasSeedAgent: false };
+  const read = async (name: string, key: string): Promise<Record<string, unknown> | undefined> =>
+    listing.has(name) ? await readJson(store, key) : undefined;
   try {
-    const status = (await readJson(store, statusKey(clusterId, nodeId))) as NodeStatus | undefined;
-    if (status === undefined) return { ...empty, error: undefined };
-    const reeve = await readJson(store, reeveKey(clusterId, nodeId));
+    const status = (await read('status.json', statusKey(clusterId, nodeId))) as NodeStatus | undefined;
+    const reeve = await read('reeve.json', reeveKey(clusterId, nodeId));
+    const entry = reeve === undefined ? await read('node.json', nodeKey(clusterId, nodeId)) : undefined;
+    const hasSeedAgent = entry?.['agentType'] === 'ts';
+    if (status === undefined) return { ...empty, hasSeedAgent, error: undefined };
     const converged = typeof reeve?.['converged'] === 'boolean' ? reeve['converged'] : undefined;
     const ageMs = ctx.clock.now().getTime() - Date.parse(status.lastSeen);
     const stale = !(ageMs < staleWindowMs);
     const edge = readEdge(status, reeve);
-    return { nodeId, ageMs, stale, status, edge, converged, error: undefined };
+    return { nodeId, ageMs, stale, status, edge, converged, hasSeedAgent, error: undefined };
   } catch (error) {
     return { ...empty, error: describeError(error) };
   }
@@ -114,9 +129,10 @@ function describeState({ status, error, stale, converged, edge }: NodeRow): stri
   return converged === false && edge === undefined ? 'converging' : 'live';
 }
 
-function troubleOf({ error, status, edge }: NodeRow): string {
+function troubleOf({ error, status, edge, hasSeedAgent }: NodeRow): string {
   if (error !== undefined) return error;
   const bad = status?.services.filter(({ state }) => state === 'error') ?? [];
+  if (bad.length === 0 && hasSeedAgent) return "launch-pad's TypeScript agent runs it";
   if (edge !== undefined && bad.length === 0) return describeTrouble(edge);
   return bad.map(({ project, service }) => `${project}/${service}`).join(', ');
 }

@@ -5,22 +5,33 @@ import type { Store } from './store.ts';
 
 const documents = ['node.json', 'desired.json', 'status.json'];
 
+/** What a node has in the store: names below its prefix, with their etags. */
+export type NodeListing = ReadonlyMap<string, string>;
+
 /**
- * Ids of the nodes that have at least one document of their own, in byte order. `withEdges`: also of edges that others have
- * published a shard for, whether anybody looks after them or not.
+ * The nodes that have at least one document of their own, in byte order. `withEdges`: also edges that others have published
+ * a shard for, whether anybody looks after them or not. One list tells what there is of a thousand nodes: what it does not
+ * name has not to be asked for.
  */
 export async function listNodes(
   store: Store,
   clusterId: string,
   { withEdges = false }: { withEdges?: boolean } = {},
-): Promise<string[]> {
+): Promise<Map<string, NodeListing>> {
   const prefix = nodesPrefix(clusterId);
-  const nodes = new Set<string>();
-  for (const { key } of await store.list(prefix)) {
-    const [node = '', file = '', ...deeper] = key.slice(prefix.length).split('/');
-    const isOwn = deeper.length === 0 && documents.includes(file);
-    const isNamed = withEdges && deeper.length === 1 && file === 'upstream';
-    if (nodeIdPattern.test(node) && (isOwn || isNamed)) nodes.add(node);
+  const listings = new Map<string, Map<string, string>>();
+  for (const { key, etag } of await store.list(prefix)) {
+    const [node = '', ...name] = key.slice(prefix.length).split('/');
+    if (!nodeIdPattern.test(node) || name.length === 0) continue;
+    const listing = listings.get(node) ?? new Map<string, string>();
+    listings.set(node, listing.set(name.join('/'), etag));
   }
-  return [...nodes];
+  const isNode = (listing: NodeListing): boolean =>
+    documents.some((name) => listing.has(name)) || (withEdges && hasShards(listing));
+  return new Map([...listings].filter(([, listing]) => isNode(listing)));
+}
+
+/** Of an edge. */
+export function hasShards(listing: NodeListing): boolean {
+  return [...listing.keys()].some((name) => /^upstream\/[^/]+$/.test(name));
 }
