@@ -1,6 +1,6 @@
 // Reads the store, and in a directory writes one small probe below this node's own prefix.
 import { parseDesired } from '../cluster/desired.ts';
-import { desiredKey, nodePrefix, nodesPrefix } from '../cluster/keys.ts';
+import { desiredKey, nodeKey, nodePrefix, nodesPrefix, upstreamPrefix } from '../cluster/keys.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import { describeError, InputError } from '../errors.ts';
 import { openStore } from '../store/open.ts';
@@ -13,18 +13,28 @@ type NodeFacts = NonNullable<StoreFacts['node']>;
 /** Throws what the store throws where it cannot be read. */
 export async function gatherStore(world: World, cluster: ClusterConfig): Promise<StoreFacts> {
   const store = await openStore(cluster, { signal: world.signal });
-  const prefix = nodesPrefix(cluster.clusterId);
+  const { nodeId } = cluster;
+  const isDirectory = cluster.store.startsWith('file:');
+  // A node's role in the cloud need not let it list what is other nodes', and an edge's only what is published for it.
+  const isAlone = nodeId !== undefined && !isDirectory;
+  const nodes = isAlone ? undefined : await countNodes(store, nodesPrefix(cluster.clusterId));
+  const facts = { url: store.url, nodes };
+  if (nodeId === undefined) return facts;
+  if (isAlone && !cluster.roles.includes('app')) {
+    await store.list(upstreamPrefix(cluster.clusterId, cluster.edgeId ?? nodeId));
+    return facts;
+  }
+  const desired = await readDesired(store, desiredKey(cluster.clusterId, nodeId));
+  const agentType = await readAgentType(store, nodeKey(cluster.clusterId, nodeId));
+  // Of other stores the first heartbeat tells whether they can be written: a probe costs money and wakes readers.
+  const probe = isDirectory ? await probeStore(world, store, nodePrefix(cluster.clusterId, nodeId)) : noProbe;
+  return { ...facts, node: { nodeId, isProbed: isDirectory, ...probe, desired, agentType } };
+}
+
+async function countNodes(store: Store, prefix: string): Promise<number> {
   const keys = (await store.list(prefix)).map(({ key }) => key.slice(prefix.length));
   const isAbout = (key: string): boolean => /^[^/]+\/(node|desired)\.json$/.test(key);
-  const nodes = new Set(keys.filter(isAbout).map((key) => key.slice(0, key.indexOf('/'))));
-  const { nodeId } = cluster;
-  const facts = { url: store.url, nodes: nodes.size };
-  if (nodeId === undefined) return facts;
-  const desired = await readDesired(store, desiredKey(cluster.clusterId, nodeId));
-  // Of other stores the first heartbeat tells whether they can be written: a probe costs money and wakes readers.
-  const isDirectory = cluster.store.startsWith('file:');
-  const probe = isDirectory ? await probeStore(world, store, nodePrefix(cluster.clusterId, nodeId)) : noProbe;
-  return { ...facts, node: { nodeId, ...probe, desired } };
+  return new Set(keys.filter(isAbout).map((key) => key.slice(0, key.indexOf('/')))).size;
 }
 
 const noProbe = { clockAheadMs: undefined, writeError: undefined };
@@ -45,6 +55,17 @@ async function probeStore(
     };
   } catch (error) {
     return { clockAheadMs: undefined, writeError: describeError(error) };
+  }
+}
+
+/** Of the registry, which launch-pad's own CLI goes by. A node's role in the cloud need not let it read that. */
+async function readAgentType(store: Store, key: string): Promise<string | undefined> {
+  try {
+    const stored = await store.get(key);
+    const agentType: unknown = stored && JSON.parse(stored.text).agentType;
+    return typeof agentType === 'string' ? agentType : undefined;
+  } catch {
+    return undefined;
   }
 }
 

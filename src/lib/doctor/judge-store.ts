@@ -4,17 +4,21 @@ import { type Finding, failure, ok, warning } from './finding.ts';
 
 export type StoreFacts = {
   url: string;
-  /** Of the cluster, by registry entry or desired state. */
-  nodes: number;
+  /** Of the cluster, by registry entry or desired state; undefined where only this node's own part was looked at. */
+  nodes: number | undefined;
   /** Undefined on a machine that is no node. */
   node?: NodeInStore;
 };
 
 type NodeInStore = {
   nodeId: string;
+  /** Something was written to try it. */
+  isProbed: boolean;
   /** How far the store's clock is ahead of ours; undefined where nothing was written to tell. */
   clockAheadMs: number | undefined;
   writeError: string | undefined;
+  /** What the registry says runs here. */
+  agentType: string | undefined;
   desired:
     | { kind: 'none' }
     | { kind: 'refused'; error: string }
@@ -26,17 +30,24 @@ const clockWarningMs = 5_000;
 const clockFailureMs = 30_000;
 
 export function judgeStore({ url, nodes, node }: StoreFacts): Finding[] {
-  const reached = `${nodes} ${nodes === 1 ? 'node' : 'nodes'}`;
+  const reached =
+    nodes === undefined ? "this node's part can be read" : `${nodes} ${nodes === 1 ? 'node' : 'nodes'}`;
   if (node === undefined) return [ok(reached, { where: url })];
-  return [...judgeWriting(url, reached, node), ...judgeClock(url, node), ...judgeDesired(url, node)];
+  return [
+    ...judgeWriting(url, reached, node),
+    ...judgeClock(url, node),
+    ...judgeDesired(url, node),
+    ...judgeAgentType(url, node),
+  ];
 }
 
 export function judgeStoreFailure(url: string, error: string): Finding[] {
   return [failure(error, { where: url, fix: 'mount the directory, or correct cluster.store' })];
 }
 
-function judgeWriting(url: string, reached: string, { writeError }: NodeInStore): Finding[] {
-  if (writeError === undefined) return [ok(`${reached}, and it can be written`, { where: url })];
+function judgeWriting(url: string, reached: string, { isProbed, writeError }: NodeInStore): Finding[] {
+  if (writeError === undefined)
+    return [ok(isProbed ? `${reached}, and it can be written` : reached, { where: url })];
   return [failure(writeError, { where: url, fix: 'give this node the right to write below its own prefix' })];
 }
 
@@ -59,4 +70,14 @@ function judgeDesired(url: string, { nodeId, desired }: NodeInStore): Finding[] 
     case 'document':
       return desired.rejected.map((reason) => failure(reason, { where, fix: 'deploy the service again' }));
   }
+}
+
+function judgeAgentType(url: string, { nodeId, agentType }: NodeInStore): Finding[] {
+  if (agentType !== 'ts') return [];
+  return [
+    warning("the registry says that launch-pad's TypeScript agent runs here", {
+      where: `${url}, node ${nodeId}`,
+      fix: 'write "agentType": "rust" into its node.json',
+    }),
+  ];
 }

@@ -63,6 +63,8 @@ describe('the store', () => {
   const url = 'file:///store';
   const node = {
     nodeId: 'web-1',
+    isProbed: true,
+    agentType: 'rust',
     clockAheadMs: 0,
     writeError: undefined,
     desired: { kind: 'document' as const, rejected: [] },
@@ -75,6 +77,16 @@ describe('the store', () => {
       { level: 'ok', what: '2 nodes, and it can be written', where: url },
     ]);
     expect(judgeStore({ url, nodes: 1 })).toEqual([{ level: 'ok', what: '1 node', where: url }]);
+    expect(judgeStore(facts({ isProbed: false }))).toEqual([{ level: 'ok', what: '2 nodes', where: url }]);
+  });
+
+  it("warns while the registry says that launch-pad's TypeScript agent runs here (L177)", () => {
+    expect(judgeStore(facts({ agentType: 'ts' }))[1]).toEqual({
+      level: 'warning',
+      what: "the registry says that launch-pad's TypeScript agent runs here",
+      where: 'file:///store, node web-1',
+      fix: 'write "agentType": "rust" into its node.json',
+    });
   });
 
   it('that cannot be read or written is a failure', () => {
