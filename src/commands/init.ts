@@ -4,11 +4,12 @@ import type { Outcome } from '../lib/outcome.ts';
 import type { CommandInput } from './command.ts';
 
 export function run({ base, options }: CommandInput): Promise<Outcome> {
-  const { node, role, store, cluster } = options;
+  const { node, role, store, cluster, region } = options;
   return initNode(base, {
     ...(typeof node === 'string' ? { nodeId: node } : {}),
     ...(typeof role === 'string' ? { role } : {}),
     ...(typeof store === 'string' ? { store } : {}),
     ...(typeof cluster === 'string' ? { clusterId: cluster } : {}),
+    ...(typeof region === 'string' ? { region } : {}),
   });
 }

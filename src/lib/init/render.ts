@@ -12,6 +12,7 @@ export type ConfigAnswers = {
   region: string;
   endpoint?: string;
   secrets: string;
+  notify: 'none' | 'sns';
   logs: string;
   backups: string;
 };
@@ -45,8 +46,11 @@ function renderCluster(answers: ConfigAnswers): string[] {
     ...(answers.endpoint === undefined
       ? []
       : setting(`endpoint: ${renderScalar(answers.endpoint)}`, 'of the S3-compatible service')),
-    ...setting(`secrets: ${renderScalar(answers.secrets)}`, 'one file a secret, mode 0600; or ssm'),
-    ...fallback('notify: none', 'or sns'),
+    ...setting(
+      `secrets: ${renderScalar(answers.secrets)}`,
+      answers.secrets === 'ssm' ? 'or file:///DIRECTORY' : 'one file a secret, mode 0600; or ssm',
+    ),
+    ...(answers.notify === 'none' ? fallback('notify: none', 'or sns') : setting('notify: sns', 'or none')),
     ...setting(`logs: ${renderScalar(answers.logs)}`, 'or cloudwatch'),
     ...setting(`backups: ${renderScalar(answers.backups)}`, 'for services whose backup names no bucket'),
     ...fallback('intervals: { tick: 60s, liveness: 30s, stats: 60s, edge: 60s }'),

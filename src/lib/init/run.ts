@@ -5,6 +5,7 @@ import { link, lstat, mkdir, open, rm } from 'node:fs/promises';
 import { availableParallelism, hostname, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { clusterKey } from '../cluster/keys.ts';
 import { renderDocument } from '../cluster/wire.ts';
 import { compileConfig } from '../config/compile.ts';
 import type { ClusterConfig, Role } from '../config/config.ts';
@@ -28,7 +29,13 @@ import { startUnits } from '../systemd/run.ts';
 import { planRegistry } from './registry.ts';
 import { type ConfigAnswers, renderConfig } from './render.ts';
 
-export type InitRequest = { nodeId?: string; role?: string; store?: string; clusterId?: string };
+export type InitRequest = {
+  nodeId?: string;
+  role?: string;
+  store?: string;
+  clusterId?: string;
+  region?: string;
+};
 
 /** Throws ConfigError where there is a configuration already, UsageError for values no configuration may have. */
 export async function initNode(base: BaseContext, request: InitRequest): Promise<Outcome> {
@@ -70,21 +77,33 @@ async function switchOn(
   }
 }
 
-function answer({ paths, overrides }: BaseContext, request: InitRequest): ConfigAnswers {
+function answer(base: BaseContext, request: InitRequest): ConfigAnswers {
+  const { paths } = base;
   const isMoved = paths.stateDir !== '/var/lib/reeve';
-  const store = request.store ?? `file://${join(paths.stateDir, 'store')}`;
-  const endpoint = store.startsWith('s3://') ? overrides.AWS_ENDPOINT_URL : undefined;
   return {
     nodeId: requireId('--node', request.nodeId ?? nodeIdOfHost(hostname())),
     roles: parseRoles(request.role ?? 'app'),
     clusterId: requireId('--cluster', request.clusterId ?? 'default'),
-    store,
-    region: store.startsWith('s3://') ? 'us-east-1' : 'local',
-    ...(endpoint === undefined ? {} : { endpoint }),
-    secrets: `file://${join(dirname(paths.configFile), 'secrets')}`,
+    ...answerStore(base, request),
     logs: `file://${isMoved ? join(paths.stateDir, 'logs') : '/var/log/reeve'}`,
     backups: `file://${isMoved ? join(paths.stateDir, 'backups') : '/var/backups/reeve'}`,
   };
+}
+
+/** Whoever has the store on AWS has secrets and notifications there, too. */
+function answerStore(
+  { paths, overrides }: BaseContext,
+  request: InitRequest,
+): Pick<ConfigAnswers, 'store' | 'region' | 'endpoint' | 'secrets' | 'notify'> {
+  const store = request.store ?? `file://${join(paths.stateDir, 'store')}`;
+  const secrets = `file://${join(dirname(paths.configFile), 'secrets')}`;
+  if (!store.startsWith('s3://')) {
+    return { store, region: request.region ?? 'local', secrets, notify: 'none' };
+  }
+  const region = request.region ?? 'us-east-1';
+  const endpoint = overrides.AWS_ENDPOINT_URL;
+  if (endpoint !== undefined) return { store, region, endpoint, secrets, notify: 'none' };
+  return { store, region, secrets: 'ssm', notify: 'sns' };
 }
 
 /** Before it is rendered: the node's id stands in comments, too, where nothing would check it. */
@@ -140,9 +159,19 @@ async function register(base: BaseContext, cluster: ClusterConfig & { nodeId: st
   );
   const entries: Entry[] = [];
   for (const { key, document } of documents) {
-    entries.push({ key, isNew: await putAbsent(store, key, renderDocument(document)) });
+    try {
+      entries.push({ key, isNew: await putAbsent(store, key, renderDocument(document)) });
+    } catch (error) {
+      if (!isOthers(error, key, cluster.clusterId)) throw error;
+      base.log.info(`left ${key} to whoever deploys: this node may not write it`);
+    }
   }
   return entries;
+}
+
+/** A node's role need not reach beyond its own entry, and the cluster's is there for deploys. */
+function isOthers(error: unknown, key: string, clusterId: string): boolean {
+  return error instanceof ReeveError && error.code === 'denied' && key === clusterKey(clusterId);
 }
 
 /** A store takes a missing directory for a missing mount, and fails; here is the one place that makes it. */

@@ -210,10 +210,19 @@ describe('the text of a new configuration', () => {
       store: 'file:///var/lib/reeve/store',
       region: 'local',
       secrets: 'file:///etc/reeve/secrets',
+      notify: 'none',
       logs: 'file:///var/log/reeve',
       backups: 'file:///var/backups/reeve',
     });
     await expect(text).toMatchFileSnapshot(`../../fixtures/golden/init-${name}.yaml`);
+  });
+
+  it('of a node on AWS takes secrets and notifications from there', async () => {
+    const aws = { store: 's3://state/fleet', region: 'eu-west-1', secrets: 'ssm', notify: 'sns' } as const;
+    const files = { logs: 'file:///var/log/reeve', backups: 'file:///var/backups/reeve' };
+    const text = renderConfig({ nodeId: 'web-1', roles: ['app'], clusterId: 'prod', ...aws, ...files });
+    const home = await createConfigHome(text);
+    expect((await home.load()).cluster).toMatchObject(aws);
   });
 
   it('loads with every commented default switched on, and means the same', async () => {
@@ -224,6 +233,7 @@ describe('the text of a new configuration', () => {
       store: 'file:///srv/store',
       region: 'local',
       secrets: 'file:///srv/secrets',
+      notify: 'none',
       logs: 'file:///srv/logs',
       backups: 'file:///srv/backups',
     });
