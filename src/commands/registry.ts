@@ -16,6 +16,7 @@ const convergeOption: OptionSpec = {
 /** Of first words that are no commands by themselves. */
 export const groupSummaries: Readonly<Record<string, string>> = {
   config: 'check, show and describe the configuration',
+  node: 'what a node needs to be one',
   units: 'list, render and verify the systemd units of this machine',
 };
 
@@ -28,6 +29,7 @@ export const commands: readonly CommandSpec[] = [
       { flags: '--role <role>', description: 'app, edge, or app,edge (default: app)' },
       { flags: '--store <url>', description: 'file:///directory or s3://bucket[/prefix]' },
       { flags: '--cluster <id>', description: 'the cluster it belongs to (default: default)' },
+      { flags: '--region <region>', description: 'of AWS, where the store is there (default: us-east-1)' },
     ],
     load: () => import('./init.ts'),
   },
@@ -197,6 +199,16 @@ export const commands: readonly CommandSpec[] = [
     summary: 'check syntax, sandbox and next runs of the units',
     options: [{ flags: '--root <directory>', description: 'the directory that stands for /, for an image' }],
     load: () => import('./units-verify.ts'),
+  },
+  {
+    path: 'node iam',
+    summary: 'the policy of AWS that a role needs, and no more',
+    options: [
+      { flags: '--role <role>', description: "app, edge, app,edge or deploy (default: this node's)" },
+      { flags: '--node <id>', description: 'for this node (default: this one)' },
+      { flags: '--account <id>', description: "AWS account (default: the one in the bucket's name)" },
+    ],
+    load: () => import('./node-iam.ts'),
   },
   {
     path: 'completion',

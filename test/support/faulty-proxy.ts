@@ -14,6 +14,8 @@ export type Seen = {
   readonly at: number;
   /** What is asked of SQS and SNS: `ReceiveMessage`. */
   readonly action: string | undefined;
+  /** The body of such a question. */
+  readonly question: string | undefined;
 };
 
 /** `loseAnswer`: the service has done it. `cutAnswer`: after half of the body. `stall`: after the headers nothing comes. */
@@ -88,7 +90,8 @@ async function handle(
 ): Promise<void> {
   const { method = '', url: path = '', headers } = incoming;
   const form = await readForm(incoming);
-  const seen = { method, path, headers, at: performance.now(), action: actionOf(incoming, form) };
+  const action = actionOf(incoming, form);
+  const seen = { method, path, headers, at: performance.now(), action, question: form?.toString() };
   proxy.seen.push(seen);
   const fault = await proxy.fault(seen, proxy.seen.length);
   if (proxy.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, proxy.delayMs));
@@ -109,9 +112,9 @@ async function handle(
   }
 }
 
-/** SNS takes forms, in which the action is a field. */
+/** SNS takes forms, in which the action is a field; SQS takes JSON. */
 async function readForm(incoming: IncomingMessage): Promise<Buffer | undefined> {
-  if (incoming.headers['content-type']?.startsWith('application/x-www-form-urlencoded') !== true)
+  if (!/^application\/x-(www-form-urlencoded|amz-json)/.test(incoming.headers['content-type'] ?? ''))
     return undefined;
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk);
@@ -119,8 +122,8 @@ async function readForm(incoming: IncomingMessage): Promise<Buffer | undefined> 
 }
 
 function actionOf({ headers }: IncomingMessage, form: Buffer | undefined): string | undefined {
-  if (form !== undefined) return new URLSearchParams(form.toString()).get('Action') ?? undefined;
-  return /^AmazonSQS\.(\w+)$/.exec(String(headers['x-amz-target']))?.[1];
+  const target = /^AmazonSQS\.(\w+)$/.exec(String(headers['x-amz-target']))?.[1];
+  return target ?? new URLSearchParams(form?.toString()).get('Action') ?? undefined;
 }
 
 async function forward(

@@ -48,6 +48,13 @@ function requireDirectoryPath(url: string, parsed: URL): string {
 /** S3's own rule for names. */
 const bucketPattern = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
+/** Throws ConfigError for anything but `s3://bucket[/prefix]`. The prefix has no slash at its ends. */
+export function parseBucketUrl(url: string): { bucket: string; prefix: string } {
+  const parsed = parseStoreUrl(url);
+  if (parsed.protocol !== 's3:') throw storeError(url, 'it is not in S3');
+  return requireBucketName(url, parsed);
+}
+
 function requireBucketName(url: string, parsed: URL): { bucket: string; prefix: string } {
   const { host, pathname, search, hash, username, password } = parsed;
   if (!bucketPattern.test(host)) throw storeError(url, 'it names no bucket; write s3://bucket[/prefix]');

@@ -1,0 +1,43 @@
+// Names of resources as policies have them: everything of one cluster in one account and region.
+import type { ClusterConfig } from '../config/config.ts';
+
+export type CloudAccount = {
+  partition: string;
+  account: string;
+  region: string;
+};
+
+export type PolicyPlace = CloudAccount & {
+  clusterId: string;
+  /** Of the store; `prefix` is empty or ends in a slash. */
+  bucket: string;
+  prefix: string;
+  /** Bucket of backups, where it is in S3. */
+  backupsBucket: string | undefined;
+  /** Id of the node or edge. */
+  nodeId: string;
+  uses: Pick<ClusterConfig, 'secrets' | 'notify' | 'logs' | 'balancer'>;
+};
+
+export function partitionOf(region: string): string {
+  if (region.startsWith('cn-')) return 'aws-cn';
+  return region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
+}
+
+export function bucketArn({ partition }: CloudAccount, bucket: string): string {
+  return `arn:${partition}:s3:::${bucket}`;
+}
+
+/** `key` may have `*`. */
+export function objectArn(place: PolicyPlace, key: string): string {
+  return `${bucketArn(place, place.bucket)}/${place.prefix}${key}`;
+}
+
+/** Of every other service: `resource` as it is written there. */
+export function resourceArn(
+  { partition, region, account }: CloudAccount,
+  service: string,
+  resource: string,
+): string {
+  return `arn:${partition}:${service}:${region}:${account}:${resource}`;
+}
