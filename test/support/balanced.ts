@@ -21,11 +21,12 @@ export async function startBalanced(routes: readonly Route[] = []): Promise<Bala
 export function openBalancer({
   cacheDir,
   directory,
-}: Pick<Haproxy, 'cacheDir' | 'directory'>): HaproxyBalancer {
+  address,
+}: Pick<Haproxy, 'cacheDir' | 'directory' | 'address'>): HaproxyBalancer {
   const paths = resolvePaths({}, { REEVE_CACHE: cacheDir });
   return createHaproxyBalancer(
     { paths, log: silentLog, signal: new AbortController().signal },
-    { directory },
+    { directory, address },
   );
 }
 

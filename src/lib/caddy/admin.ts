@@ -35,6 +35,13 @@ export async function fetchConfig(
   });
   if (answer.status !== 200) throw new UnavailableError(describeRefusal(call, answer));
   const { text, etag } = answer;
+  // A Caddy without a configuration has "null".
+  if (!/^(\{|null\b)/.test(text)) {
+    throw new UnavailableError(
+      `cannot read the configuration of Caddy at "${new URL(admin).host}": what answers is not its admin API (cluster.caddy.admin)`,
+      { code: 'not-caddy' },
+    );
+  }
   return { text, ...(etag === undefined ? {} : { etag }) };
 }
 

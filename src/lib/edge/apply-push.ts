@@ -20,10 +20,13 @@ const pauseMs = 2_000;
 export async function applyPush(session: EdgeSession, facts: EdgeFacts, plan: EdgePlan): Promise<Pushed> {
   const { live, memory } = facts;
   if (plan.push === 'no' && live.kind === 'read') return { textHash: live.textHash };
-  if (live.kind === 'unreadable' && isTooLate(live.error)) throw live.error;
+  if (live.kind === 'unreadable' && isNoTaker(live.error)) throw live.error;
   const document = session.balancer.buildCaddyDocument(plan.routes);
   const read = live.kind === 'read' ? { text: live.text, ...(live.etag && { etag: live.etag }) } : undefined;
-  if (read === undefined || !isSameDocument(read.text, document)) await pausePush(session, memory);
+  if (read === undefined || !isSameDocument(read.text, document)) {
+    await session.balancer.requireReady();
+    await pausePush(session, memory);
+  }
   const { edge, ctx } = session;
   const request = { admin: edge.caddy.admin, document, live: read, signal: ctx.signal, log: ctx.log };
   const { sent, textHash } = await pushCaddy(request);
@@ -43,9 +46,9 @@ export function isLost({ live, memory }: EdgeFacts): boolean {
   return live.kind === 'read' && memory.settled !== null && memory.settled.textHash !== live.textHash;
 }
 
-/** What does not answer a question does not take a document either, and has a minute for it. */
-function isTooLate(error: unknown): boolean {
-  return error instanceof UnavailableError && error.code === 'deadline';
+/** What does not answer a question does not take a document either, and what answers with no configuration is no Caddy. */
+function isNoTaker(error: unknown): boolean {
+  return error instanceof UnavailableError && ['deadline', 'not-caddy'].includes(error.code);
 }
 
 /** A last push that lies ahead of a clock that was set back counts as long ago. */

@@ -11,6 +11,9 @@ export type BalancerFile = {
   structure: string;
 };
 
+/** The answer to a request that names no route. */
+export const noRoute = 'no such route';
+
 /**
  * How each server is looked after, in the file and when one is added. One error, by a probe or in the traffic, takes it
  * out for ten seconds or, where that is sooner, until the probe that is due anyway: the seed's `fail_duration`.
@@ -104,7 +107,7 @@ frontend edge
   default_backend _none
 
 backend _none
-  http-request return status 503 content-type text/plain string "no such route\\n"`;
+  http-request return status 503 content-type text/plain string "${noRoute}\\n"`;
 
 function renderBackend({ domain, healthPath }: Route): string {
   const head = `backend ${requireName(backendName(domain))}`;

@@ -32,6 +32,8 @@ export type Balancer = {
   fetchStamp(): Promise<string | undefined>;
   /** Paths of its own probes by domain, as it starts with them. Never throws. */
   readHealthPaths(): Promise<ReadonlyMap<string, string>>;
+  /** Throws UnavailableError where Caddy would find nobody to pass requests on to. */
+  requireReady(): Promise<void>;
   /** Reads the running balancer. Throws UnavailableError where it cannot be asked. */
   compare(routes: readonly Route[]): Promise<BalancerState>;
   /** Brings the running balancer, and the file that it starts from, to the routes. Answers what it did. */

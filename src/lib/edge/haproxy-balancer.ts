@@ -5,6 +5,7 @@ import type { HaproxyConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { ReeveError, StepError, systemErrorCode, UnavailableError } from '../errors.ts';
 import { requireUsable } from '../haproxy/binary.ts';
+import { requireFrontend } from '../haproxy/probe.ts';
 import { reloadWorkers } from '../haproxy/reload.ts';
 import { writeFileAtomic } from '../state/atomic-file.ts';
 import { fileError } from '../state/file-error.ts';
@@ -12,6 +13,7 @@ import type { Balancer, BalancerChange } from './balancer.ts';
 import {
   type BalancerFile,
   describeStructure,
+  noRoute,
   parseHealthPaths,
   renderBalancerFile,
 } from './balancer-file.ts';
@@ -35,6 +37,9 @@ type Scope = {
   directory: string;
 };
 
+/** `render` for an address that was changed, which moves the socket; `start` for an HAProxy that was installed later. */
+const startRemedy = '`reeve units render --write`, then `systemctl start reeve-balancer`';
+
 /** Without what it needs of Caddy, which is for the caller to say. */
 export type HaproxyBalancer = Omit<Balancer, 'buildCaddyDocument'>;
 
@@ -44,7 +49,7 @@ export type HaproxyBalancer = Omit<Balancer, 'buildCaddyDocument'>;
  */
 export function createHaproxyBalancer(
   ctx: Scope['ctx'],
-  { directory }: Pick<HaproxyConfig, 'directory'>,
+  { directory, address }: HaproxyConfig,
 ): HaproxyBalancer {
   const scope = { ctx, directory };
   return {
@@ -58,6 +63,7 @@ export function createHaproxyBalancer(
         return undefined;
       }
     },
+    requireReady: () => requireFrontend(address, { signal: ctx.signal, word: noRoute, remedy: startRemedy }),
     readHealthPaths: async () => {
       // Where there is no file to be read, `apply` says so.
       const text = await readFile(balancerFile(ctx.paths), 'utf8').catch(() => '');

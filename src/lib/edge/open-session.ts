@@ -55,6 +55,7 @@ function createCaddyBalancer(settings: Omit<DocumentSettings, 'via'>): Balancer 
     name: 'caddy',
     // Nothing but Caddy's document, which is compared by itself.
     fetchStamp: async () => 'caddy',
+    requireReady: async () => {},
     readHealthPaths: async () => new Map(),
     buildCaddyDocument: (routes) => buildCaddyDocument(routes, settings),
     compare: async () => ({ changes: [] }),

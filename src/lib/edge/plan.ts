@@ -40,9 +40,10 @@ export function planEdge(facts: EdgeFacts): EdgePlan {
     missingSince: facts.memory.missingSince,
   });
   const inputs = hashInputs(facts, Object.keys(holds.missingSince));
-  const acknowledgeable = facts.shards.filter(
-    ({ host, fingerprint }) => fingerprint !== '' && (host === undefined || !holds.heldHosts.has(host)),
-  );
+  // What is kept of a node that does not tell its address could be anybody's.
+  const isHeld = (host: string | undefined): boolean =>
+    host === undefined ? holds.heldHosts.size > 0 : holds.heldHosts.has(host);
+  const acknowledgeable = facts.shards.filter(({ host, fingerprint }) => fingerprint !== '' && !isHeld(host));
   return {
     routes: holds.routes,
     missingSince: holds.missingSince,

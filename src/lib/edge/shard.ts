@@ -34,21 +34,12 @@ export function parseShard(text: string, node: string): CheckedShard {
   if (backends.length > maxBackends) throw new TypeError(`it has ${backends.length} backends`);
   if (nodeId !== node) throw new TypeError(`it says that it is node ${quote(nodeId)}: two writers share it`);
   const shard = { nodeId: node, privateIp: String(privateIp), backends: backends as ShardBackend[] };
-  if (typeof privateIp !== 'string' || !isReachable(privateIp)) {
-    const reason = `${quote(privateIp)} is no address to reach the node at`;
-    return {
-      node,
-      fingerprint: fingerprintOf(shard),
-      backends: [],
-      rejected: [{ node, subject: 'privateIp', reason }],
-    };
+  const fingerprint = fingerprintOf(shard);
+  if (typeof privateIp === 'string' && isReachable(privateIp)) {
+    return { node, fingerprint, host: privateIp, ...checkBackends(node, privateIp, backends) };
   }
-  return {
-    node,
-    fingerprint: fingerprintOf(shard),
-    host: privateIp,
-    ...checkBackends(node, privateIp, backends),
-  };
+  if (backends.length === 0) return { node, fingerprint, backends: [], rejected: [] };
+  throw new TypeError(`its privateIp ${quote(privateIp)} is no address to reach the node at`);
 }
 
 function parseJson(text: string): Record<string, unknown> {

@@ -248,7 +248,7 @@ describe('an end of HAProxy', () => {
 
   it('lets any user read the file', async () => {
     const cacheDir = makeTempDir();
-    const balancer = openBalancer({ cacheDir, directory: makeTempDir() });
+    const balancer = openBalancer({ cacheDir, directory: makeTempDir(), address: '127.0.0.1:1' });
     const file = balancerFile({ cacheDir });
 
     await expect(balancer.apply([])).rejects.toThrow(UnavailableError);

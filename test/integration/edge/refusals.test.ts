@@ -25,7 +25,7 @@ describe.each(['caddy', 'haproxy'] as const)('an edge that balances by %s', (bal
     expect(partial.troubles.map(({ subject, message }) => `${subject}: ${message}`)).toEqual([
       'app-1 a b:20001: it is no domain name',
       'app-1 c.example.com:70000: port 70000 is none from 1 to 65535',
-      'app-3 privateIp: "" is no address to reach the node at',
+      'app-3 shard: its privateIp "" is no address to reach the node at',
       'app-4 shard: it is not whole JSON',
       'app-5 shard: it says that it is node "app-6": two writers share it',
       `app-2 a.example.com 127.0.0.1:${backend.port}: node app-1 has it as its own backend: two writers claim one address`,
@@ -50,7 +50,7 @@ describe.each(['caddy', 'haproxy'] as const)('an edge that balances by %s', (bal
     expect([partial.outcome, partial.domains]).toEqual(['partial', 1]);
     expect(partial.troubles.map(({ message }) => message)).toEqual([
       '"/100%" is no path of a URL: it is served without probes',
-      '"fe80::1%eth0" is no address to reach the node at',
+      'its privateIp "fe80::1%eth0" is no address to reach the node at',
       expect.stringMatching(/is not UTF-8 text$/),
     ]);
     expect((await fetchOnceServed(edge.caddy, 'a.example.com')).body).toContain('one');

@@ -34,7 +34,7 @@ describe('a shard', () => {
   });
 
   it('may be empty, and still has a fingerprint to acknowledge', () => {
-    expect(parse({ backends: [] })).toMatchObject({ backends: [], rejected: [], host: '10.0.1.5' });
+    expect(parse({ backends: [] })).toMatchObject({ backends: [], rejected: [] });
     expect(parse({ backends: [] }).fingerprint).toMatch(/^[0-9a-f]{64}$/);
   });
 
@@ -121,13 +121,13 @@ describe('a shard', () => {
     },
   );
 
-  it.each([[''], ['app-1'], ['0.0.0.0'], ['::'], [undefined], [7], ['10.0.0.1:80'], ['fe80::1%eth0']])(
-    'has nothing to dial at address %j',
+  it.each([[''], ['app-1'], ['0.0.0.0'], ['::'], [undefined], [7], ['10.0.0.1:80']])(
+    'with backends at address %j tells nothing: there is nothing to dial',
     (privateIp) => {
-      const shard = parse({ privateIp });
-      expect([shard.host, shard.backends]).toEqual([undefined, []]);
-      const reason = `${JSON.stringify(privateIp) ?? 'nothing'} is no address to reach the node at`;
-      expect(shard.rejected).toEqual([{ node: 'app-1', subject: 'privateIp', reason }]);
+      const told = JSON.stringify(privateIp) ?? 'nothing';
+      const reason = `its privateIp ${told} is no address to reach the node at`;
+      expect(() => parse({ privateIp })).toThrow(new TypeError(reason));
+      expect(parse({ privateIp, backends: [] })).toMatchObject({ backends: [], rejected: [] });
     },
   );
 

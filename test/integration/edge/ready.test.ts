@@ -1,0 +1,79 @@
+// What Caddy is not told while HAProxy is not where Caddy would look for it.
+
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { startBackend } from '../../support/backends.ts';
+import { fetchOnceServed } from '../../support/caddy.ts';
+import { startEdge, type TestEdge } from '../../support/edge.ts';
+import { freePort } from '../../support/registry.ts';
+
+/** As a person changes it in reeve.yaml and does no more. */
+function configure(edge: TestEdge, change: Readonly<Record<string, unknown>>): void {
+  const cluster = {
+    nodeId: 'edge-1',
+    role: 'edge',
+    store: `file://${edge.storeDir}`,
+    caddy: edge.caddy.settings,
+    ...change,
+  };
+  writeFileSync(edge.environment['REEVE_CONFIG'] as string, JSON.stringify({ cluster }));
+}
+
+async function startServing(balancer: 'caddy' | 'haproxy'): Promise<TestEdge> {
+  const edge = await startEdge({ balancer });
+  const backend = await startBackend('one');
+  edge.publish('app-1', [{ domain: 'a.example.com', hostPort: backend.port }]);
+  await edge.tick();
+  await fetchOnceServed(edge.caddy, 'a.example.com');
+  return edge;
+}
+
+async function expectUntouched(edge: TestEdge, why: RegExp): Promise<void> {
+  const pushes = (await edge.caddy.changes()).length;
+  const { troubles } = await edge.tick(69);
+  expect(troubles.find(({ subject }) => subject === 'caddy')?.message).toMatch(why);
+  expect((await edge.caddy.changes()).length).toBe(pushes);
+  expect((await edge.caddy.fetch('a.example.com', '/')).status).toBe(200);
+}
+
+it('leaves Caddy as it is where HAProxy was installed later and does not run', async () => {
+  const edge = await startServing('caddy');
+  const address = `127.0.0.1:${await freePort()}`;
+  configure(edge, { balancer: 'haproxy', haproxy: { address, directory: edge.root } });
+  await expectUntouched(
+    edge,
+    /HAProxy at "127\.0\.0\.1:\d+": nothing listens there: `reeve units render --write`/,
+  );
+});
+
+it('leaves Caddy as it is where its address was changed and the socket has not moved yet', async () => {
+  const edge = await startServing('haproxy');
+  const address = `127.0.0.1:${await freePort()}`;
+  configure(edge, { balancer: 'haproxy', haproxy: { address, directory: edge.haproxy?.directory } });
+  await expectUntouched(edge, /nothing listens there/);
+});
+
+it('leaves Caddy as it is where something else has HAProxy’s address', async () => {
+  const edge = await startServing('caddy');
+  const other = createServer((_, response) => response.end('hello'));
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void other.close());
+  const address = `127.0.0.1:${(other.address() as AddressInfo).port}`;
+  configure(edge, { balancer: 'haproxy', haproxy: { address, directory: edge.root } });
+  await expectUntouched(edge, /something else answers there/);
+});
+
+it('says of an admin address that answers something else that it is not Caddy’s', async () => {
+  const edge = await startServing('caddy');
+  const other = createServer((_, response) => response.end('hello'));
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void other.close());
+  const admin = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+  configure(edge, { balancer: 'caddy', caddy: { ...edge.caddy.settings, admin } });
+  const { troubles } = await edge.tick(69);
+  expect(troubles).toMatchObject([
+    { subject: 'caddy', message: expect.stringContaining('is not its admin API') },
+  ]);
+});
