@@ -2,7 +2,7 @@
 // itself.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ClusterConfig } from '../config/config.ts';
+import type { ClusterConfig, Role } from '../config/config.ts';
 import type { Paths } from '../config/paths.ts';
 import type { BaseContext } from '../context.ts';
 import { describeError } from '../errors.ts';
@@ -10,15 +10,18 @@ import { describeError } from '../errors.ts';
 /** Concerns that a wake starts. */
 export type Wakeable = 'reconcile' | 'edge';
 
-/** Where the store is a directory: who reads it is here, too. */
+const roleOf: Readonly<Record<Wakeable, Role>> = { reconcile: 'app', edge: 'edge' };
+
+/** Where the store is a directory: who reads it is here, too. Otherwise what this machine itself does as a node. */
 export async function wakeTicks(
   { paths, log }: Pick<BaseContext, 'paths' | 'log'>,
-  cluster: Pick<ClusterConfig, 'store'>,
+  cluster: Pick<ClusterConfig, 'store' | 'nodeId' | 'roles'>,
   concerns: readonly Wakeable[],
 ): Promise<void> {
-  if (!isLocalStore(cluster)) return;
+  const isHere = (concern: Wakeable): boolean =>
+    isLocalStore(cluster) || (cluster.nodeId !== undefined && cluster.roles.includes(roleOf[concern]));
   try {
-    for (const concern of concerns) await writeWake(paths, concern);
+    for (const concern of concerns.filter(isHere)) await writeWake(paths, concern);
   } catch (error) {
     log.debug(`no tick is woken: ${describeError(error)}`);
   }
