@@ -31,6 +31,9 @@ export async function gatherRuns(world: World): Promise<RunFacts> {
   };
 }
 
+/** What `--window` of the unit says, in milliseconds. */
+const windowMs = 15 * 60_000;
+
 function expectedRuns({ config }: World): ExpectedRun[] {
   const { cluster } = config ?? {};
   if (cluster?.nodeId === undefined) return [];
@@ -39,6 +42,7 @@ function expectedRuns({ config }: World): ExpectedRun[] {
     ...(cluster.roles.includes('app') ? [{ concern: 'reconcile', everyMs: tickMs }] : []),
     ...(cluster.roles.includes('edge') ? [{ concern: 'edge', everyMs: edgeMs }] : []),
     { concern: 'heartbeat', everyMs: livenessMs },
+    ...(cluster.notify === 'sns' ? [{ concern: 'listen', everyMs: windowMs }] : []),
   ];
 }
 

@@ -8,6 +8,7 @@ import { type Rendered, renderEdge } from './render-edge.ts';
 import {
   balancerUnits,
   hiddenPaths,
+  listenTimer,
   type Place,
   roleTargets,
   type ServiceUnit,
@@ -32,8 +33,9 @@ const firstIntervals = 5;
 /** In the order of the units; none for a unit that the configuration leaves as it is. */
 export function renderDropIns(config: ConfiguredCluster, configFile: string = defaultConfigFile): DropIn[] {
   const { cluster } = config;
-  const isUsed = ({ role }: { role?: Role }): boolean =>
-    role === undefined || cluster === undefined || cluster.roles.includes(role);
+  const isUsed = ({ role, listens }: { role?: Role; listens?: true }): boolean =>
+    (role === undefined || cluster === undefined || cluster.roles.includes(role)) &&
+    (listens === undefined || isNotified(cluster));
   const forTimers =
     cluster === undefined ? [] : timers.filter(isUsed).map((timer) => renderTimer(timer, cluster));
   const forServices = services.filter(isUsed).map((service) => renderService(service, cluster, configFile));
@@ -49,7 +51,15 @@ export function findEnabled({ cluster }: ConfiguredCluster): string[] {
   const targets = cluster.roles.map((role) => roleTargets[role]);
   // Without HAProxy on the machine they do not start: that `auto` needs no rendering when it comes or goes.
   const balances = cluster.roles.includes('edge') && cluster.balancer !== 'caddy';
-  return balances ? [...targets, ...balancerUnits] : targets;
+  return [
+    ...targets,
+    ...(balances ? balancerUnits : []),
+    ...(isNotified(cluster) && targets.length > 0 ? [listenTimer] : []),
+  ];
+}
+
+function isNotified(cluster: ClusterConfig | undefined): boolean {
+  return cluster?.notify === 'sns';
 }
 
 function heading(configFile: string): string[] {

@@ -17,10 +17,14 @@ export const roleTargets: Readonly<Record<Role, string>> = {
 /** HAProxy on an edge: the socket first, which the service has its descriptor from. */
 export const balancerUnits: readonly string[] = ['reeve-balancer.socket', 'reeve-balancer.service'];
 
+/** Listening for deploys, where they notify. */
+export const listenTimer = 'reeve-listen.timer';
+
 /** What a configuration switches on and off, and the target that starts it then; in the order in which it starts. */
 export const switches: readonly { unit: string; wantedBy: string }[] = [
   ...Object.values(roleTargets).map((unit) => ({ unit, wantedBy: rootTarget })),
   ...balancerUnits.map((unit) => ({ unit, wantedBy: roleTargets.edge })),
+  { unit: listenTimer, wantedBy: rootTarget },
 ];
 
 /** Units of others that get a drop-in of ours. */
@@ -41,6 +45,7 @@ export type TimerUnit = {
   role?: Role;
 };
 
+/** Those whose interval the configuration sets. */
 export const timers: readonly TimerUnit[] = [
   { unit: 'reeve-reconcile.timer', interval: 'tickMs', defaultMs: 60_000, firstMs: 2_000, role: 'app' },
   { unit: 'reeve-heartbeat.timer', interval: 'livenessMs', defaultMs: 30_000, firstMs: 25_000 },
@@ -56,6 +61,8 @@ export type ServiceUnit = {
   /** Talks to the container engine; the others do not even see its socket. */
   engine: boolean;
   role?: Role;
+  /** Only where deploys notify. */
+  listens?: true;
 };
 
 /** Those that run code of ours. */
@@ -68,6 +75,7 @@ export const services: readonly ServiceUnit[] = [
   },
   { unit: 'reeve-heartbeat.service', places: { store: 'write' }, engine: false },
   { unit: 'reeve-edge.service', places: { store: 'write' }, engine: false, role: 'edge' },
+  { unit: 'reeve-listen.service', places: {}, engine: false, listens: true },
   { unit: 'reeve-prune.service', places: { store: 'read' }, engine: true, role: 'app' },
   { unit: 'reeve-failed@.service', places: {}, engine: false },
 ];

@@ -211,3 +211,30 @@ describe('an edge', () => {
     expect(findEnabled({})).toEqual([]);
   });
 });
+
+describe('a node whose deploys notify', () => {
+  const notified = { notify: 'sns', region: 'eu-central-1' };
+  const enabled = async (cluster: object): Promise<string[]> => findEnabled(await load(cluster));
+
+  it('listens, whatever its role', async () => {
+    expect(await enabled(notified)).toEqual(['reeve-app.target', 'reeve-listen.timer']);
+    const edge = { ...notified, role: 'edge', balancer: 'caddy' };
+    expect(await enabled(edge)).toEqual(['reeve-edge.target', 'reeve-listen.timer']);
+    expect(await enabled({ ...notified, role: ['app', 'edge'], balancer: 'caddy' })).toEqual([
+      'reeve-app.target',
+      'reeve-edge.target',
+      'reeve-listen.timer',
+    ]);
+  });
+
+  it('needs no drop-in for it, but for a configuration that is elsewhere', async () => {
+    expect(await render(notified)).toEqual([]);
+    const units = (await render(notified, '/srv/reeve.yaml')).map(({ unit }) => unit);
+    expect(units).toContain('reeve-listen.service');
+  });
+
+  it('is none that only deploys', async () => {
+    const home = await createConfigHome(JSON.stringify({ cluster: notified }));
+    expect(findEnabled(await home.load())).toEqual([]);
+  });
+});

@@ -1,48 +1,18 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { renderBalancerFile } from '../../../src/lib/edge/balancer-file.ts';
 import { activationMs } from '../../../src/lib/reconcile/loop.ts';
 import {
   balancerUnits,
   hiddenPaths,
-  neededPrograms,
+  listenTimer,
   roleTargets,
   rootTarget,
   services,
   switches,
   timers,
 } from '../../../src/lib/systemd/units.ts';
-
-const directory = resolve(import.meta.dirname, '../../../systemd');
-
-type Unit = { name: string; text: string; settings: ReadonlyMap<string, readonly string[]> };
-
-/** Settings by `Section.Key`, in order; comments left out. */
-function parseUnit(name: string): Unit {
-  const text = readFileSync(join(directory, name), 'utf8');
-  const settings = new Map<string, string[]>();
-  let section = '';
-  for (const line of text.split('\n')) {
-    if (line.startsWith('[')) section = line.slice(1, -1);
-    const match = /^([A-Za-z]+)=(.*)$/.exec(line);
-    if (match === null) continue;
-    const key = `${section}.${match[1]}`;
-    settings.set(key, [...(settings.get(key) ?? []), match[2] as string]);
-  }
-  return { name, text, settings };
-}
-
-const units = readdirSync(directory)
-  .filter((name) => !/\.(conf|cfg)$/.test(name))
-  .sort()
-  .map(parseUnit);
-const ofKind = (kind: string): Unit[] => units.filter(({ name }) => name.endsWith(`.${kind}`));
-const one = (unit: Unit, key: string): string | undefined => {
-  const values = unit.settings.get(key) ?? [];
-  expect(values.length, `${unit.name}: ${key}`).toBeLessThanOrEqual(1);
-  return values[0];
-};
+import { ofKind, one, parseUnit, shippedDirectory, type Unit, units } from '../../support/unit-files.ts';
 
 const spanUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, min: 60_000, h: 3_600_000 };
 
@@ -57,7 +27,6 @@ function sandboxOf({ text }: Unit): string {
 }
 
 const byName = (unit: Unit): [string, Unit] => [unit.name, unit];
-const balancer = (kind: string): Unit => parseUnit(`reeve-balancer.${kind}`);
 /** Those that run code of ours: all but HAProxy's. */
 const ownServices = ofKind('service').filter(({ name }) => !balancerUnits.includes(name));
 const allServices = ownServices.map(byName);
@@ -67,7 +36,8 @@ const intervalTimers = ofKind('timer').filter(({ settings }) => !settings.has('T
 describe('shipped units', () => {
   it('are those that the code knows', () => {
     expect(ownServices.map(({ name }) => name)).toEqual(services.map(({ unit }) => unit).sort());
-    expect(intervalTimers.map(({ name }) => name)).toEqual(timers.map(({ unit }) => unit).sort());
+    const known = [...timers.map(({ unit }) => unit), listenTimer];
+    expect(intervalTimers.map(({ name }) => name)).toEqual(known.sort());
     const targets = [rootTarget, ...Object.values(roleTargets)];
     expect(ofKind('target').map(({ name }) => name)).toEqual(targets.sort());
     expect(ofKind('socket').map(({ name }) => name)).toEqual(['reeve-balancer.socket']);
@@ -113,11 +83,21 @@ describe('timers', () => {
     expect(one(unit, 'Timer.Persistent')).toBe('yes');
   });
 
+  it('begins the next window of listening right after the last', () => {
+    const unit = parseUnit(listenTimer);
+    for (const key of ['OnActiveSec', 'OnUnitInactiveSec', 'AccuracySec']) {
+      expect(spanMs(one(unit, `Timer.${key}`))).toBeLessThanOrEqual(1000);
+    }
+    expect(unit.settings.has('Timer.RandomizedDelaySec')).toBe(false);
+    expect(one(unit, 'Unit.PartOf')).toBe(rootTarget);
+  });
+
   it('belong to a target, which wants them by itself', () => {
     const wanted = ofKind('target').flatMap(
       ({ settings }) => settings.get('Unit.Wants')?.join(' ').split(' ') ?? [],
     );
-    const parts = [...ofKind('timer'), ...ofKind('path')];
+    const switched = switches.map(({ unit }) => unit);
+    const parts = [...ofKind('timer'), ...ofKind('path')].filter(({ name }) => !switched.includes(name));
     expect(parts.map(({ name }) => name).sort()).toEqual([...new Set(wanted)].sort());
     for (const unit of parts) {
       expect(one(unit, 'Unit.PartOf')).toMatch(/^reeve(-app|-edge)?\.target$/);
@@ -167,6 +147,15 @@ describe('services', () => {
     const waitMs = Number(/--wait (\d+)$/.exec(one(unit, 'Service.ExecStart') ?? '')?.[1]) * 1000;
     const stepMs = 5 * 60_000;
     expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(waitMs + activationMs + stepMs);
+  });
+
+  it('give a window of listening and the wait for its lock more time than both', () => {
+    const unit = parseUnit('reeve-listen.service');
+    const [windowMs = 0, waitMs = 0] = [...(one(unit, 'Service.ExecStart') ?? '').matchAll(/(\d+)/g)].map(
+      ([seconds]) => Number(seconds) * 1000,
+    );
+    expect(windowMs).toBe(15 * 60_000);
+    expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(windowMs + waitMs + 60_000);
   });
 
   it.each(started)(
@@ -231,48 +220,9 @@ describe('services', () => {
   });
 });
 
-describe('the balancer', () => {
-  it('is held by a socket without a limit that could stop it for good, on the loopback', () => {
-    expect(one(balancer('socket'), 'Socket.ListenStream')).toBe('127.0.0.1:7300');
-    expect(one(balancer('socket'), 'Socket.Backlog')).toBe('4096');
-    expect(one(balancer('socket'), 'Socket.TriggerLimitIntervalSec')).toBe('0');
-    expect(one(balancer('service'), 'Unit.Requires')).toBe('reeve-balancer.socket');
-    expect(one(balancer('service'), 'Unit.StartLimitIntervalSec')).toBe('0');
-    expect(one(balancer('service'), 'Service.Restart')).toBe('always');
-  });
-
-  it('goes on serving when reeve is stopped: no unit of it is part of a target', () => {
-    for (const kind of ['socket', 'service']) expect(balancer(kind).settings.has('Unit.PartOf')).toBe(false);
-  });
-
-  it('starts before any edge has looked, from the file that has no routes', async () => {
-    const { text } = renderBalancerFile([]);
-    await expect(text).toMatchFileSnapshot('../../../systemd/reeve-balancer.cfg');
-  });
-
-  it('does not start where there is no HAProxy, which is no failure', () => {
-    for (const name of balancerUnits) {
-      expect(one(parseUnit(name), 'Unit.ConditionFileIsExecutable')).toBe(
-        neededPrograms['reeve-balancer.service'],
-      );
-    }
-  });
-
-  it('has no right of root, and not the secrets of this machine', () => {
-    const service = balancer('service');
-    expect(one(service, 'Service.User')).toBe('haproxy');
-    expect(one(service, 'Service.CapabilityBoundingSet')).toBe('');
-    expect(one(service, 'Service.NoNewPrivileges')).toBe('yes');
-    expect(one(service, 'Service.ProtectSystem')).toBe('strict');
-    const hidden = one(service, 'Service.InaccessiblePaths')?.split(' ') ?? [];
-    const most = hiddenPaths({ engine: false, places: {} }).filter((path) => !path.startsWith('/etc/reeve/'));
-    expect(hidden).toEqual([...most, '/etc/reeve', '/var/lib/reeve'].map((path) => `-${path}`));
-  });
-});
-
 describe('directories', () => {
   it('of locks and wakes are made by tmpfiles.d, for root alone (O47)', () => {
-    const lines = readFileSync(join(directory, 'reeve.conf'), 'utf8')
+    const lines = readFileSync(join(shippedDirectory, 'reeve.conf'), 'utf8')
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'))
       .map((line) => line.split(/\s+/).slice(0, 3).join(' '));
@@ -282,6 +232,7 @@ describe('directories', () => {
       'f /run/reeve/locks/reconcile.lock 0640',
       'f /run/reeve/locks/heartbeat.lock 0640',
       'f /run/reeve/locks/edge.lock 0640',
+      'f /run/reeve/locks/listen.lock 0640',
       'f /run/reeve/locks/install.lock 0640',
       'f /run/reeve/locks/status.lock 0640',
       'd /run/reeve/wake 0750',
