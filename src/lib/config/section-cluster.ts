@@ -124,11 +124,18 @@ function readStore(
     section.reportOutside('AWS_ENDPOINT_URL must be a URL that begins with http:// or https://');
   }
   const region = value.region ?? 'local';
-  if (endpoint === undefined && region === 'local') {
-    if (store.startsWith('s3://')) section.report(['region'], `must be the region of ${store}`);
-    else if (value.secrets === 'ssm') section.report(['region'], 'must be the region of secrets: ssm');
+  const regional = findRegional(value, store);
+  if (endpoint === undefined && region === 'local' && regional !== undefined) {
+    section.report(['region'], `must be the region of ${regional}`);
   }
   return { store, region, ...(endpoint === undefined ? {} : { endpoint }) };
+}
+
+/** What lies in a region of AWS. */
+function findRegional({ secrets, notify }: ClusterInput, store: string): string | undefined {
+  if (store.startsWith('s3://')) return store;
+  if (secrets === 'ssm') return 'secrets: ssm';
+  return notify === 'sns' ? 'notify: sns' : undefined;
 }
 
 /** Where things go that have a place of their own. A moved state directory takes logs and backups along. */

@@ -113,6 +113,16 @@ describe('problems', () => {
       '1:1: cluster.region must be the region of s3://bucket',
     ],
     [
+      'secrets and notifications of AWS without their region',
+      'cluster: { nodeId: a, secrets: ssm, notify: sns }',
+      '1:1: cluster.region must be the region of secrets: ssm',
+    ],
+    [
+      'notifications of AWS without their region',
+      'cluster: { nodeId: a, notify: sns }',
+      '1:1: cluster.region must be the region of notify: sns',
+    ],
+    [
       'publishing on an address that is not known',
       'cluster: { nodeId: a, publish: advertise }',
       '1:32: cluster.publish is "advertise", which needs advertiseIp',
