@@ -8,6 +8,7 @@ import {
 import { CreateQueueCommand, DeleteQueueCommand, SetQueueAttributesCommand } from '@aws-sdk/client-sqs';
 import { describe, expect, it } from 'vitest';
 import { queuePolicy, topicPolicy } from '../../../src/lib/cluster/notification.ts';
+import { cloudRegion } from '../../support/cloud.ts';
 import { queueArnOf, startNotified, topicArnOf, warningsOf } from '../../support/notified.ts';
 import { isAllowed } from '../../support/policy.ts';
 
@@ -73,6 +74,22 @@ describe('a first deploy with notify: sns', () => {
       ...{ clusterId: 'default', defaultEdge: null, region: 'us-east-1', createdAt: expect.any(String) },
       ...{ createdBy: 'reeve deploy', autoscale: null, snsTopicArn: topicArnOf('default') },
     });
+  });
+
+  it('saves the topic in a bucket as in a directory', async () => {
+    const notified = await startNotified(['web-1']);
+    const { operator, cloud } = notified;
+    const cluster = { store: 's3://state', region: cloudRegion, notify: 'sns' };
+    operator.write('reeve.yaml', JSON.stringify({ cluster }));
+    const at = (key: string): string => `${cloud.endpoint}/state/${key}`;
+    const saved = '{"clusterId": "default", "snsTopicArn": null, "x": 1.0}';
+    await fetch(at('nodes/web-1/node.json'), { method: 'PUT', body: '{"nodeId":"web-1","role":"app"}' });
+    await fetch(at('clusters/default/cluster.json'), { method: 'PUT', body: saved });
+    const end = await notified.deploy(['web-1']);
+    expect([end.status, warningsOf(end)]).toEqual([0, []]);
+    const text = await (await fetch(at('clusters/default/cluster.json'))).text();
+    expect(text).toBe(saved.replace('null', `"${topicArnOf('default')}"`));
+    expect(await notified.queues.receive('launch-pad-default-web-1')).toHaveLength(1);
   });
 
   it('lets no foreign message into a queue (L121)', async () => {

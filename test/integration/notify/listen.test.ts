@@ -82,6 +82,23 @@ describe('reeve listen', () => {
     });
   });
 
+  it('is looked after by doctor, which knows a window that is under way', async () => {
+    const notified = await startNotified(['web-1']);
+    const node = makeListeningNode(notified.env);
+    const findings = async (): Promise<string[]> => {
+      const end = await node.machine.start(['doctor', '--json'], notified.env).ended;
+      const told = (JSON.parse(end.stdout) as { findings: { where?: string; what: string }[] }).findings;
+      return told.filter(({ where }) => where === 'listen').map(({ what }) => what);
+    };
+    expect(await findings()).toEqual(['it has had no good run yet, and one is due every 15m']);
+    const listening = node.start('--window', '60');
+    await listening.waitFor('is not there yet');
+    expect(await findings()).toEqual([]);
+    listening.child.kill('SIGTERM');
+    await listening.ended;
+    expect(await findings()).toEqual([]);
+  });
+
   it('is one at a time', async () => {
     const notified = await startNotified(['web-1']);
     await notified.deploy(['web-1']);
