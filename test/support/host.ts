@@ -24,6 +24,8 @@ export type WaitOptions = { timeoutMs?: number; everyMs?: number };
 
 export type Host = {
   readonly name: string;
+  /** A directory outside that is /srv/shared inside: sockets in it join what is on both sides. */
+  readonly shared: string;
   /** The pid of its systemd outside; another one after a boot. */
   leader(): number;
   /** A path inside as this process can open it; for what must be quick. No link on the way may be absolute. */
@@ -119,7 +121,7 @@ function makeHost(name: string, dir: string, firstLeader: number): Host {
     poll({ what, condition, ...options, tellMore: () => tellJournal(run) });
 
   return {
-    ...{ name, start, run, output, sh, journal, waitFor },
+    ...{ name, shared: join(dir, 'shared'), start, run, output, sh, journal, waitFor },
     leader: () => leader,
     outside: (file) => `/proc/${leader}/root${file}`,
     copy: async (outside, directory) => {

@@ -5,11 +5,17 @@ import { inject } from 'vitest';
 import type { DesiredDocument, NodeStatus, UpstreamShard } from '../../src/lib/cluster/wire.ts';
 import type { RunRecord } from '../../src/lib/state/run-record.ts';
 import { type Host, startHost } from './host.ts';
+import {
+  describeStore,
+  type InstalledStore,
+  prepareStore,
+  storeEnv,
+  storeSettings,
+} from './installed-store.ts';
 import type { ProgramEnd } from './programs.ts';
 
 const scripts = resolve(import.meta.dirname, '../../scripts');
 const nodeId = 'web-1';
-export const storeDir = '/var/lib/reeve/store';
 
 /** Short, so that what timers do is seen soon. */
 export const quickIntervals = { tick: '2s', liveness: '2s', edge: '250ms' };
@@ -21,9 +27,12 @@ export type Settings = {
 
 export type Installed = {
   readonly host: Host;
+  readonly store: InstalledStore;
   reeve(...words: string[]): Promise<ProgramEnd>;
   /** The same, and it has to succeed; its stdout. */
   must(...words: string[]): Promise<string>;
+  /** `init`, with the store. */
+  init(): Promise<void>;
   /** Writes reeve.yaml and puts the units in place for it. */
   configure(settings: Settings): Promise<void>;
   /** Deploys services to this node. */
@@ -46,6 +55,7 @@ export async function provision(host: Host): Promise<string> {
   await host.copy(join(scripts, 'images'), '/root');
   await host.sh(`cd /root && tar -xzf ${basename(file)} && rm ${basename(file)}`);
   await host.output(['/root/images', '/var/run/docker.sock']);
+  await prepareStore(host);
   const [directory = ''] = (await host.sh('ls -d /root/reeve-*/')).split('\n');
   return directory.replace(/\/$/, '');
 }
@@ -57,7 +67,7 @@ export async function startInstalled(settings: Settings = {}): Promise<Installed
     const directory = await provision(host);
     await host.output([`${directory}/scripts/install`]);
     const node = describeInstalled(host);
-    await node.must('init', '--node', nodeId, '--store', `file://${storeDir}`);
+    await node.init();
     await node.configure(settings);
     return node;
   } catch (error) {
@@ -68,11 +78,13 @@ export async function startInstalled(settings: Settings = {}): Promise<Installed
 
 export function describeInstalled(host: Host): Installed {
   const json = async (file: string) => JSON.parse(await host.read(file));
-  const reeve: Installed['reeve'] = (...words) => host.run(['reeve', ...words]);
-  const must: Installed['must'] = (...words) => host.output(['reeve', ...words]);
-  const status: Installed['status'] = () => json(`${storeDir}/nodes/${nodeId}/status.json`);
-  const shard: Installed['shard'] = (edge = 'edge-1') =>
-    json(`${storeDir}/nodes/${edge}/upstream/${nodeId}.json`);
+  const store = describeStore(host);
+  const stored = async (key: string) => JSON.parse(await store.read(key));
+  const options = { env: storeEnv };
+  const reeve: Installed['reeve'] = (...words) => host.run(['reeve', ...words], options);
+  const must: Installed['must'] = (...words) => host.output(['reeve', ...words], options);
+  const status: Installed['status'] = () => stored(`nodes/${nodeId}/status.json`);
+  const shard: Installed['shard'] = (edge = 'edge-1') => stored(`nodes/${edge}/upstream/${nodeId}.json`);
   const containers: Installed['containers'] = async () => {
     const ids = await host.sh(`docker ps -q --no-trunc --filter label=launchpad.managed=true`);
     if (ids === '') return [];
@@ -85,10 +97,13 @@ export function describeInstalled(host: Host): Installed {
     });
   };
   return {
-    ...{ host, reeve, must, status, shard },
+    ...{ host, store, reeve, must, status, shard },
+    init: async () => {
+      await must('init', '--node', nodeId, '--store', storeSettings.store);
+    },
     configure: async ({ cluster, hooks }) => {
       const text = JSON.stringify({
-        cluster: { nodeId, store: `file://${storeDir}`, ...cluster },
+        cluster: { nodeId, ...storeSettings, ...cluster },
         ...(hooks === undefined ? {} : { hooks }),
       });
       // JSON is YAML.
@@ -100,7 +115,7 @@ export function describeInstalled(host: Host): Installed {
       await host.write('/root/services.yaml', JSON.stringify({ services: placed }));
       await must('deploy', '/root/services.yaml', '--yes', ...flags);
     },
-    desired: () => json(`${storeDir}/nodes/${nodeId}/desired.json`),
+    desired: () => stored(`nodes/${nodeId}/desired.json`),
     runOf: (concern) => json(`/var/lib/reeve/runs/${concern}.json`),
     settled: (image, what = `replicas of ${image}`) =>
       host.waitFor(what, async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { caFile, domain, type EdgeBox, startEdgeBox } from '../support/edge-box.ts';
 import type { Host } from '../support/host.ts';
-import { storeDir } from '../support/installed.ts';
+import { isInBucket } from '../support/installed-store.ts';
 import { aWebDeploy } from '../support/services.ts';
 import { describeHost, tellFigure } from '../support/system.ts';
 
@@ -85,7 +85,8 @@ describeHost('an edge on a machine of its own', () => {
     expect(backMs).toBeLessThan(tickMs);
   });
 
-  it('is woken by a shard that anything has written', async () => {
+  // Of a bucket nobody is told: there the timer is waited for.
+  it.skipIf(isInBucket)('is woken by a shard that anything has written', async () => {
     // No timer helps.
     await box.configureEdge({ intervals: { ...intervals, edge: '1h' } });
     await idle();
@@ -98,11 +99,9 @@ describeHost('an edge on a machine of its own', () => {
       updatedAt: new Date().toISOString(),
       backends: [{ domain: other, hostPort }],
     };
-    const directory = `${storeDir}/nodes/web-1-edge/upstream`;
-    await host.write('/root/web-2.json', JSON.stringify(shard));
-    await host.sh(`echo 127.0.0.1 ${other} >>/etc/hosts; cp /root/web-2.json ${directory}/.web-2.json`);
+    await host.sh(`echo 127.0.0.1 ${other} >>/etc/hosts`);
     const writtenAt = performance.now();
-    await host.output(['mv', `${directory}/.web-2.json`, `${directory}/web-2.json`]);
+    await box.store.write('nodes/web-1-edge/upstream/web-2.json', JSON.stringify(shard));
     await host.waitFor('the new domain', () => box.browse('/', other), { everyMs: 20 });
     tellFigure(`a shard with a new domain: served over HTTPS after ${since(writtenAt)} ms`);
   });

@@ -1,7 +1,7 @@
 // From a machine that has never seen reeve to a service that answers, and back.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Host, startHost } from '../support/host.ts';
-import { describeInstalled, type Installed, provision, storeDir } from '../support/installed.ts';
+import { describeInstalled, type Installed, provision } from '../support/installed.ts';
 import { aWebDeploy } from '../support/services.ts';
 import { describeHost, nextRuns, tellFigure } from '../support/system.ts';
 
@@ -19,7 +19,7 @@ describeHost('a fresh machine', () => {
   it('serves what was deployed after an install, an init and a deploy, with no other command (L3, L6, L8, D12)', async () => {
     const startedAt = performance.now();
     await host.output([`${directory}/scripts/install`]);
-    await node.must('init', '--node', 'web-1', '--store', `file://${storeDir}`);
+    await node.init();
     await node.deploy([aWebDeploy()]);
     const body = await host.waitFor('the service to answer', () => node.ask('/'), { timeoutMs: 30_000 });
     tellFigure(
@@ -82,8 +82,7 @@ describeHost('a fresh machine', () => {
     for (let round = 0; round < 10; round += 1) {
       const before = await node.runOf('reconcile');
       await node.deploy([aWebDeploy({ rollout: { drainTimeout: `${round}s` } })]);
-      const writtenAt =
-        Number(await host.output(['stat', '-c', '%.6Y', `${storeDir}/nodes/web-1/desired.json`])) * 1e6;
+      const writtenAt = (await node.store.writtenAt('nodes/web-1/desired.json')) * 1000;
       const run = await host.waitFor('the tick', async () => {
         const current = await node.runOf('reconcile');
         return current.runId !== before.runId && current.endedAt !== null && current;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { configStamp } from '../../src/lib/cluster/stamp.ts';
 import { aService } from '../support/builders.ts';
 import { type Host, startHost } from '../support/host.ts';
-import { describeInstalled, type Installed, provision, storeDir } from '../support/installed.ts';
+import { describeInstalled, type Installed, provision } from '../support/installed.ts';
 import { aWebDeploy } from '../support/services.ts';
 import { describeHost } from '../support/system.ts';
 
@@ -83,7 +83,7 @@ describeHost('a machine with launch-pad’s agent', () => {
       UnitFileState: 'disabled',
     });
 
-    await node.must('init', '--node', 'web-1', '--store', `file://${storeDir}`);
+    await node.init();
     await node.deploy([aWebDeploy({ replicas: 1 })]);
     await node.settled('reeve-demo/web:v1');
     expect(await node.containers()).toEqual(before);

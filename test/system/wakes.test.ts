@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Host } from '../support/host.ts';
-import { type Installed, quickIntervals, startInstalled, storeDir } from '../support/installed.ts';
+import { type Installed, quickIntervals, startInstalled } from '../support/installed.ts';
 import type { Program } from '../support/programs.ts';
 import { aWebDeploy } from '../support/services.ts';
 import { describeHost, nextRuns, tellFigure } from '../support/system.ts';
@@ -44,7 +44,7 @@ describeHost('a node whose ticks come from wakes', () => {
     const { updatedAt } = await node.desired();
     await host.waitFor('a tick that knows of the last deploy', async () => {
       const { endedAt, outcome } = await node.runOf('reconcile');
-      const { desired } = JSON.parse(await host.read(`${storeDir}/nodes/web-1/reeve.json`));
+      const { desired } = JSON.parse(await node.store.read('nodes/web-1/reeve.json'));
       const isKnown = desired?.updatedAt === updatedAt;
       return isKnown && endedAt !== null && outcome !== 'failed' && !(await host.exists(wake));
     });
