@@ -10,6 +10,7 @@ import { describeError, InputError, systemErrorCode } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
 import { hasShards, listNodes, type NodeListing } from '../store/nodes.ts';
 import { decodeText } from '../store/text.ts';
+import { checkEdges } from './check-edges.ts';
 import { findDomainConflicts } from './domains.ts';
 import { parallel, readDefaultEdge, readNodes, type Target } from './gather.ts';
 import { parseObject } from './json.ts';
@@ -79,7 +80,9 @@ async function readIntent(
     backups: requireCluster(ctx.config).backups,
   });
   for (const warning of parsed.warnings) ctx.log.warning(warning);
-  await checkNodes(ctx, target, { file, parsed, known });
+  await checkNodes(target, { file, parsed, known });
+  const edges = await checkEdges(target, { file, services: parsed.services, known });
+  for (const warning of edges) ctx.log.warning(warning);
   const reason = `deploy ${file}`;
   if (service === undefined) {
     const projects = new Set(parsed.services.map((placed) => placed.service.project));
@@ -112,7 +115,6 @@ const fewNodes = 50;
 
 /** A misspelt node would be a directory that nobody reads. */
 async function checkNodes(
-  ctx: Context,
   { store, clusterId }: Target,
   { file, parsed, known }: { file: string; parsed: DeployFile; known: ReadonlyMap<string, NodeListing> },
 ): Promise<void> {
@@ -138,11 +140,6 @@ async function checkNodes(
     throw new InputError(
       `cannot deploy "${file}": node "${edge.node}" is an edge, and edges run no services`,
     );
-  }
-  for (const { key, service } of parsed.services) {
-    const name = service.ingress?.edge;
-    if (name === undefined || known.has(name)) continue;
-    ctx.log.warning(`edge "${name}" of "${key}" is not in the store: nobody will route to the service`);
   }
 }
 
