@@ -4,7 +4,7 @@ import type { EdgeChange } from './balancer.ts';
 import type { EdgeDocument } from './documents.ts';
 import type { EdgeFacts } from './facts.ts';
 import type { EdgePlan } from './plan.ts';
-import { isSameDocument, pushCaddy } from './push.ts';
+import { pushCaddy } from './push.ts';
 import type { EdgeSession } from './session.ts';
 
 export type Pushed = {
@@ -23,12 +23,19 @@ export async function applyPush(session: EdgeSession, facts: EdgeFacts, plan: Ed
   if (live.kind === 'unreadable' && isNoTaker(live.error)) throw live.error;
   const document = session.balancer.buildCaddyDocument(plan.routes);
   const read = live.kind === 'read' ? { text: live.text, ...(live.etag && { etag: live.etag }) } : undefined;
-  if (read === undefined || !isSameDocument(read.text, document)) {
+  const { edge, ctx } = session;
+  const beforeSend = async (): Promise<void> => {
     await session.balancer.requireReady();
     await pausePush(session, memory);
-  }
-  const { edge, ctx } = session;
-  const request = { admin: edge.caddy.admin, document, live: read, signal: ctx.signal, log: ctx.log };
+  };
+  const request = {
+    admin: edge.caddy.admin,
+    document,
+    live: read,
+    beforeSend,
+    signal: ctx.signal,
+    log: ctx.log,
+  };
   const { sent, textHash } = await pushCaddy(request);
   return { ...(sent && { change: describePush(session, facts) }), ...(textHash && { textHash }) };
 }

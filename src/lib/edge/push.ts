@@ -2,17 +2,18 @@
 // tunnels. Holds no memory: what Caddy has is asked for.
 import { createHash } from 'node:crypto';
 import { type CaddyConfigText, fetchConfig, sendConfig } from '../caddy/admin.ts';
-import { canonicalJson, compareBytewise } from '../cluster/canonical.ts';
 import { describeError, ReeveError, StepError } from '../errors.ts';
 import type { Log } from '../report/log.ts';
-import { isRecord } from '../state/shape.ts';
 import type { CaddyDocument } from './balancer.ts';
+import { isSameDocument } from './same-document.ts';
 
 export type PushRequest = {
   admin: string;
   document: CaddyDocument;
   /** What `fetchConfig` has read; undefined where it could not be read: then it is replaced whatever it is. */
   live: CaddyConfigText | undefined;
+  /** Once, and only where there is something to send. What it throws is thrown. */
+  beforeSend?: () => Promise<void>;
   signal: AbortSignal;
   log: Log;
 };
@@ -39,6 +40,7 @@ export async function pushCaddy(request: PushRequest): Promise<PushResult> {
     if (live !== undefined && isSameDocument(live.text, document)) {
       return { sent: false, textHash: hashConfigText(live.text) };
     }
+    if (tries === 1) await request.beforeSend?.();
     if ((await sendConfig(admin, text, { ifMatch: live?.etag, signal })) === 'done') {
       return { sent: true, ...(await confirm(request)) };
     }
@@ -53,20 +55,6 @@ export async function pushCaddy(request: PushRequest): Promise<PushResult> {
 
 export function hashConfigText(text: string): string {
   return createHash('sha256').update(text).digest('hex');
-}
-
-/**
- * Whether they mean the same. The order of keys never counts. The order of a list counts where Caddy goes by it: handlers,
- * policies, and an exact name before or after a wildcard; it does not count among upstreams, origins, and routes of the
- * same kind, no two of which match the same request.
- */
-export function isSameDocument(liveText: string, document: CaddyDocument): boolean {
-  try {
-    return canonicalJson(withoutOrder(JSON.parse(liveText))) === canonicalJson(withoutOrder(document));
-  } catch (error) {
-    if (error instanceof SyntaxError) return false;
-    throw error;
-  }
 }
 
 /** As launch-pad's agent puts it into status.json: `caddy /load:` and the first 200 characters of what went wrong. */
@@ -84,43 +72,4 @@ async function confirm({ admin, document, signal, log }: PushRequest): Promise<{
     log.debug('Caddy cannot be asked about what it was given', { why: error.message });
     return {};
   }
-}
-
-const unorderedLists = new Set(['upstreams', 'origins', 'listen', 'host', 'unhealthy_status']);
-
-function withoutOrder(value: unknown, name?: string): unknown {
-  if (Array.isArray(value)) {
-    const items = value.map((item) => withoutOrder(item));
-    if (name === 'routes') return sortWithinKind(items);
-    return name !== undefined && unorderedLists.has(name) ? sortItems(items) : items;
-  }
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withoutOrder(member, key)]));
-}
-
-/** Neighbours that are all exact names, or all wildcards, are sorted; what stands before what else stays. */
-function sortWithinKind(routes: readonly unknown[]): unknown[] {
-  const groups: { kind: string; routes: unknown[] }[] = [];
-  for (const route of routes) {
-    const kind = kindOf(route);
-    const last = groups.at(-1);
-    if (last?.kind === kind) last.routes.push(route);
-    else groups.push({ kind, routes: [route] });
-  }
-  return groups.flatMap(({ kind, routes: group }) => (kind === 'other' ? group : sortItems(group)));
-}
-
-function kindOf(route: unknown): 'exact' | 'wildcard' | 'other' {
-  const matchers = isRecord(route) && Array.isArray(route['match']) ? route['match'] : [];
-  const [matcher] = matchers as unknown[];
-  const hosts = isRecord(matcher) && Array.isArray(matcher['host']) ? (matcher['host'] as unknown[]) : [];
-  if (matchers.length !== 1 || hosts.length !== 1) return 'other';
-  return String(hosts[0]).startsWith('*') ? 'wildcard' : 'exact';
-}
-
-function sortItems(items: readonly unknown[]): unknown[] {
-  return items
-    .map((item) => ({ item, key: canonicalJson(item) }))
-    .sort((left, right) => compareBytewise(left.key, right.key))
-    .map(({ item }) => item);
 }

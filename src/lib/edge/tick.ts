@@ -19,8 +19,8 @@ import { gatherEdge, glanceAtEdge } from './gather.ts';
 import type { ShardList } from './gather-shards.ts';
 import { recordChanges } from './history.ts';
 import { type EdgePlan, isSettled, planEdge } from './plan.ts';
-import { isSameDocument } from './push.ts';
 import { reportEdge, type Trouble } from './report.ts';
+import { isSameDocument } from './same-document.ts';
 import type { EdgeSession } from './session.ts';
 
 export type EdgeTick = {
@@ -35,8 +35,10 @@ export type EdgeTick = {
 /** Throws where the shards cannot be read; everything else is a trouble of the result. */
 export async function runTick(session: EdgeSession): Promise<EdgeTick> {
   const glanced = await glanceAtEdge(session);
-  const rest = isSettled(glanced.glance) && (await repeatIfDue(publisherOf(session)));
-  if (rest) return describeRest(session.memory);
+  if (isSettled(glanced.glance)) {
+    const rest = await restFrom(session, glanced.list);
+    if (rest !== undefined) return rest;
+  }
   const facts = await gatherEdge(session, glanced);
   const plan = planEdge(facts);
   const troubles = rejections(facts);
@@ -119,9 +121,19 @@ async function saveMemory({ ctx, memory }: EdgeSession, next: EdgeDocument, fact
   return true;
 }
 
-function describeRest({ settled }: EdgeDocument): EdgeTick {
-  const { domains = 0, backends = 0 } = settled ?? {};
-  return { changes: [], troubles: [], domains, backends };
+/** Undefined where nothing has been published that could be repeated. */
+async function restFrom(session: EdgeSession, list: ShardList): Promise<EdgeTick | undefined> {
+  const { ctx, memory } = session;
+  const troubles: Trouble[] = [];
+  const isPublished = await attempt(troubles, 'status', () => repeatIfDue(publisherOf(session)));
+  if (isPublished === false) return undefined;
+  // Shards that were merely written again are not to be fetched at each tick from now on.
+  if (list.listing !== memory.listing) {
+    const next = { ...memory, listing: list.listing, etags: list.etags };
+    await attempt(troubles, 'state', () => writeDocument(edgePath(ctx.paths), edgeDocument, next));
+  }
+  const { domains = 0, backends = 0 } = memory.settled ?? {};
+  return { changes: [], troubles, domains, backends };
 }
 
 function countServed(routes: EdgePlan['routes']): Pick<EdgeTick, 'domains' | 'backends'> {

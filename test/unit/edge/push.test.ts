@@ -1,7 +1,8 @@
 // When two documents mean the same, and how an error of Caddy reads in status.json.
 import { describe, expect, it } from 'vitest';
 import { buildCaddyDocument } from '../../../src/lib/edge/caddy-document.ts';
-import { describeCaddyError, isSameDocument } from '../../../src/lib/edge/push.ts';
+import { describeCaddyError } from '../../../src/lib/edge/push.ts';
+import { isSameDocument } from '../../../src/lib/edge/same-document.ts';
 import { StepError } from '../../../src/lib/errors.ts';
 
 const caddy = { admin: 'http://127.0.0.1:2019', httpPort: 80, httpsPort: 443, issuer: 'acme' as const };
