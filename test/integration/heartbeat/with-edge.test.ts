@@ -60,7 +60,7 @@ describe('a heartbeat of an edge', () => {
     await addNode(machine, 'edge-1', long);
     const end = await machine.reeve('heartbeat');
     expect([end.status, reported(machine, 'edge-1')]).toEqual([1, null]);
-    expect(end.stderr).toMatch(/^reeve: cannot call node "edge-1" alive: edge last ended 16m 39s ago/);
+    expect(end.stderr).toMatch(/^reeve: cannot call node "edge-1" alive: edge last ended 16m \d+s ago/);
   });
 
   it('goes out while a tick that has told of its deadline works (R33)', async () => {
