@@ -4,12 +4,16 @@ import {
   describeReadyServers,
   parseBusyServers,
   parseDescription,
+  parseServerHealth,
   parseServerStates,
+  parseVersion,
+  type ServerHealth,
   type ServerStates,
 } from '../haproxy/parse.ts';
 import { askRuntime } from '../haproxy/runtime.ts';
 import { readStructure } from './balancer-file.ts';
 import { balancerService, runtimeSocket } from './balancer-path.ts';
+import { domainOf } from './route.ts';
 
 export type BalancerLive = {
   /** Undefined where it runs with another file than one of ours. */
@@ -17,7 +21,7 @@ export type BalancerLive = {
   servers: ServerStates;
 };
 
-type LiveOptions = { signal: AbortSignal };
+type LiveOptions = { signal: AbortSignal; timeoutMs?: number };
 
 export async function fetchBalancerLive(directory: string, { signal }: LiveOptions): Promise<BalancerLive> {
   const commands = ['show info', 'show servers state'];
@@ -51,4 +55,22 @@ export async function fetchBusyServers(
   const options = { signal, service: balancerService };
   const [answer = ''] = await askRuntime(runtimeSocket({ directory }), ['show servers conn'], options);
   return parseBusyServers(answer);
+}
+
+export type BalancerHealth = {
+  version: string | undefined;
+  /** By domain. */
+  domains: ReadonlyMap<string, ServerHealth>;
+};
+
+/** For people: how what it serves fares. */
+export async function fetchBalancerHealth(directory: string, options: LiveOptions): Promise<BalancerHealth> {
+  const commands = ['show info', 'show servers state'];
+  const asked = { ...options, service: balancerService };
+  const [info = '', states = ''] = await askRuntime(runtimeSocket({ directory }), commands, asked);
+  const health = [...parseServerHealth(states)];
+  return {
+    version: parseVersion(info),
+    domains: new Map(health.map(([backend, servers]) => [domainOf(backend), servers])),
+  };
 }

@@ -61,22 +61,52 @@ export function describeReadyServers(answer: string): string | undefined {
   return lines.join('\n');
 }
 
-/** Backend, server and its bits, line by line: a version and the names of the columns stand before them. */
-function* readServers(answer: string): Generator<readonly [backend: string, server: string, bits: string]> {
+/** How a backend's servers fare, by checks and by what they have answered. */
+export type ServerHealth = {
+  /** Of servers that an operator has not taken out. */
+  up: number;
+  /** Names of those that are down. */
+  down: readonly string[];
+};
+
+/** By backend, out of `show servers state`. */
+export function parseServerHealth(answer: string): ReadonlyMap<string, ServerHealth> {
+  const health = new Map<string, { up: number; down: string[] }>();
+  for (const [backend, server, bits, state] of readServers(answer)) {
+    const known = health.get(backend) ?? { up: 0, down: [] };
+    health.set(backend, known);
+    if (bits !== '0') continue;
+    if (state === '0') known.down.push(server);
+    else known.up += 1;
+  }
+  return health;
+}
+
+type ServerLine = readonly [backend: string, server: string, bits: string, state: string];
+
+/** Backend, server, what an operator has said (as bits) and what checks have, below a version and the columns' names. */
+function* readServers(answer: string): Generator<ServerLine> {
   const [version = '', header = ''] = answer.split('\n', 2);
   const columns = header.replace(/^# /, '').split(' ');
-  const [backendAt, serverAt, stateAt] = ['be_name', 'srv_name', 'srv_admin_state'].map((name) =>
+  const places = ['be_name', 'srv_name', 'srv_admin_state', 'srv_op_state'].map((name) =>
     columns.indexOf(name),
-  ) as [number, number, number];
-  if (version !== '1' || Math.min(backendAt, serverAt, stateAt) < 0) {
+  ) as [number, number, number, number];
+  if (version !== '1' || Math.min(...places) < 0) {
     throw new UnavailableError('cannot read the servers of HAProxy: its answer has another form');
   }
+  const [backendAt, serverAt, bitsAt, stateAt] = places;
   // Thousands of lines with two dozen fields each: no more of them than are needed.
-  const fieldsRead = Math.max(backendAt, serverAt, stateAt) + 1;
+  const fieldsRead = Math.max(...places) + 1;
   for (const line of linesAfter(answer, version.length + header.length + 2)) {
     const fields = line.split(' ', fieldsRead);
-    const [backend, server, bits] = [fields[backendAt], fields[serverAt], fields[stateAt]];
-    if (backend !== undefined && server !== undefined && bits !== undefined) yield [backend, server, bits];
+    const [backend, server, bits, state] = [
+      fields[backendAt],
+      fields[serverAt],
+      fields[bitsAt],
+      fields[stateAt],
+    ];
+    if (backend !== undefined && server !== undefined && bits !== undefined && state !== undefined)
+      yield [backend, server, bits, state];
   }
 }
 

@@ -72,7 +72,13 @@ export async function showNode(ctx: Context): Promise<Outcome> {
 async function readEdge(ctx: Context): Promise<EdgeView | undefined> {
   const { cluster } = ctx.config;
   if (cluster?.nodeId === undefined || !cluster.roles.includes('edge')) return undefined;
-  return { edgeId: cluster.edgeId ?? cluster.nodeId, published: await readPublished(ctx, 'edge') };
+  const { askBalancer } = await import('./edge-live.ts');
+  return {
+    edgeId: cluster.edgeId ?? cluster.nodeId,
+    published: await readPublished(ctx, 'edge'),
+    caddy: cluster.caddy,
+    balancer: await askBalancer(cluster, ctx),
+  };
 }
 
 async function readConcerns(ctx: Context, now: Date): Promise<ConcernView[]> {

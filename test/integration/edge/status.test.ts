@@ -34,7 +34,8 @@ const withoutAges = (text: string): string[] =>
     .map((line) => line.replaceAll(/[\d.]+m?s ago/g, 'AGO').replaceAll(/ +/g, ' '));
 
 describe('the status of a machine that is an edge', () => {
-  const makeEdge = (): Machine => makeMachine({ cluster: { nodeId: 'edge-1', role: 'edge' } });
+  const makeEdge = (cluster = {}): Machine =>
+    makeMachine({ cluster: { nodeId: 'edge-1', role: 'edge', balancer: 'caddy', ...cluster } });
 
   it('has its domains with their backends, and how Caddy fares', async () => {
     const machine = makeEdge();
@@ -44,7 +45,8 @@ describe('the status of a machine that is an edge', () => {
       0,
       [
         'edge edge-1: published AGO, 2 domains, 3 backends',
-        'caddy: configured AGO',
+        'caddy: last configured AGO',
+        'balancer: caddy',
         'DOMAIN BACKENDS',
         'a.example.com 2',
         'b.example.com 1',
@@ -53,17 +55,39 @@ describe('the status of a machine that is an edge', () => {
     ]);
   });
 
-  it('has Caddy’s error and what was refused, and fails', async () => {
-    const machine = makeEdge();
+  it('has each fault once, in the words of the tick that met it, and fails', async () => {
+    const machine = makeEdge({ balancer: 'haproxy', haproxy: { directory: '/nonexistent' } });
     const error = 'caddy /load: cannot read the configuration of Caddy: nothing listens there';
     const caddy = { managed: true, lastReloadAt: null, error };
-    const failing = ['caddy: cannot read', 'app-1 a b:20001: it is no domain name'];
+    const failing = [
+      'caddy: cannot read the configuration of Caddy: nothing listens there',
+      'balancer: cannot ask HAProxy',
+      'app-1 a b:20001: it is no domain name',
+    ];
     machine.write('state/published-edge.json', publishedOf(edgeStatus({ caddy, edgeRoutes: [] }), failing));
     const end = await machine.reeve('status');
-    expect([end.status, withoutAges(end.stdout).slice(1, 3)]).toEqual([
+    expect([end.status, withoutAges(end.stdout).slice(1, -1)]).toEqual([
       1,
-      [`caddy: never given a configuration; ${error}`, 'trouble app-1 a b:20001: it is no domain name'],
+      [
+        'caddy: never given a configuration',
+        'balancer: haproxy, which does not answer',
+        ...failing.map((trouble) => `trouble ${trouble}`),
+      ],
     ]);
+  });
+
+  it('names a wildcard that no public authority signs, unless Caddy signs itself', async () => {
+    const edgeRoutes = [{ domain: '*.example.com', upstreams: 1 }];
+    const told = expect.stringMatching(/^trouble \*\.example\.com: no certificate: a wildcard needs /);
+    for (const [issuer, status, lines] of [
+      ['acme', 1, [told]],
+      ['internal', 0, []],
+    ] as const) {
+      const machine = makeEdge({ caddy: { issuer } });
+      machine.write('state/published-edge.json', publishedOf(edgeStatus({ edgeRoutes })));
+      const end = await machine.reeve('status');
+      expect([end.status, withoutAges(end.stdout).slice(5, -1)]).toEqual([status, lines]);
+    }
   });
 
   it('counts 2,000 domains, and lists them with --json', async () => {
@@ -71,7 +95,7 @@ describe('the status of a machine that is an edge', () => {
     const edgeRoutes = Array.from({ length: 2000 }, (_, at) => ({ domain: `d${at}.test`, upstreams: 1 }));
     machine.write('state/published-edge.json', publishedOf(edgeStatus({ edgeRoutes })));
     const lines = withoutAges((await machine.reeve('status')).stdout);
-    expect([lines.length, lines[0]]).toEqual([3, 'edge edge-1: published AGO, 2000 domains, 2000 backends']);
+    expect([lines.length, lines[0]]).toEqual([4, 'edge edge-1: published AGO, 2000 domains, 2000 backends']);
     const { edge } = JSON.parse((await machine.reeve('status', '--json')).stdout);
     expect(edge).toMatchObject({ id: 'edge-1', domains: edgeRoutes, troubles: [], caddy: { error: null } });
   });
@@ -93,6 +117,30 @@ describe('the status of a machine that is an edge', () => {
         'edge box-edge: published AGO, 2 domains, 3 backends',
       ]),
     );
+  });
+
+  it('has a domain whose backends are all dead, which the edge’s look has nothing against', async () => {
+    const edge = await startEdge({ balancer: 'haproxy' });
+    const [one, two] = [await startBackend('one'), await startBackend('two')];
+    const hostPorts = [one.port, two.port];
+    edge.publish(
+      'app-1',
+      hostPorts.map((hostPort) => ({ domain: 'a.example.com', hostPort, healthPath: '/' })),
+    );
+    await edge.tick();
+    const backends = async (): Promise<[number | null, string | undefined]> => {
+      const end = await edge.reeve('status');
+      return [end.status, withoutAges(end.stdout).find((line) => line.startsWith('a.example.com'))];
+    };
+    expect(await backends()).toEqual([0, 'a.example.com 2 of 2 serve']);
+    await Promise.all([one.stop(), two.stop()]);
+    await expect.poll(backends, { timeout: 30_000 }).toEqual([1, 'a.example.com 0 of 2 serve']);
+    expect(await edge.tick()).toMatchObject({ outcome: 'nothing-to-do' });
+    const { edge: told } = JSON.parse((await edge.reeve('status', '--json')).stdout);
+    expect(told).toMatchObject({
+      balancer: { name: 'haproxy', answers: true },
+      domains: [{ domain: 'a.example.com', upstreams: 2, serving: 0 }],
+    });
   });
 
   it('tells what a tick has found', async () => {
@@ -134,7 +182,11 @@ describe('the status of the cluster', () => {
     put('edge-1/status.json', edgeStatus());
     put('edge-1/reeve.json', reeveJson('edge-1', report));
     put('edge-2/status.json', edgeStatus({ nodeId: 'edge-2', caddy }));
-    put('edge-2/reeve.json', reeveJson('edge-2', { ...report, rejected: [refused, refused] }));
+    const failing = [{ project: '', service: '', message: 'balancer: it is down, too' }];
+    put('edge-2/reeve.json', {
+      ...reeveJson('edge-2', { ...report, rejected: [refused, refused] }),
+      failing,
+    });
     // launch-pad's agent, which has no reeve.json.
     put('edge-3/status.json', edgeStatus({ nodeId: 'edge-3' }));
     // Only named by those who publish for it.
@@ -146,7 +198,8 @@ describe('the status of the cluster', () => {
       [
         'NODE SEEN STATE SERVICES REPLICAS ROUTES TROUBLE',
         'edge-1 AGO live 2 by haproxy',
-        'edge-2 AGO live 2 by haproxy caddy /load: it is down; app-1 a b:1: it is no domain name (and 1 more)',
+        'edge-2 AGO live 2 by haproxy caddy /load: it is down; balancer: it is down, too; ' +
+          'app-1 a b:1: it is no domain name (and 1 more)',
         'edge-3 AGO live 2 by unknown',
         'edge-4 never never seen',
         'web-1 AGO live 1 1/1',
@@ -154,7 +207,7 @@ describe('the status of the cluster', () => {
     ]);
     const { nodes } = JSON.parse((await machine.reeve('status', '--cluster', '--json')).stdout);
     expect(nodes[0].edge).toEqual({
-      ...{ balancer: 'haproxy', routes: 2, caddyError: null, rejected: [], repairs: 2 },
+      ...{ balancer: 'haproxy', routes: 2, caddyError: null, balancerError: null, rejected: [], repairs: 2 },
     });
   });
 });

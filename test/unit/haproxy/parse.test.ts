@@ -5,6 +5,7 @@ import {
   parseBusyServers,
   parseDescription,
   parseReloads,
+  parseServerHealth,
   parseServerStates,
 } from '../../../src/lib/haproxy/parse.ts';
 
@@ -63,6 +64,15 @@ describe('the servers of HAProxy', () => {
     expect(describeReadyServers(ready)).toBe('a.test/10.0.0.1:20000\n_.b.test/10.0.0.1:20001');
     expect(describeReadyServers([version, header, down, last].join('\n'))).toBe(describeReadyServers(ready));
     expect(describeReadyServers(states)).toBeUndefined();
+  });
+
+  it('are up or down by what checks have found, but for those that somebody has taken out', () => {
+    expect(parseServerHealth(states)).toEqual(
+      new Map([
+        ['a.test', { up: 1, down: [] }],
+        ['_.b.test', { up: 0, down: ['10.0.0.1:20001'] }],
+      ]),
+    );
   });
 
   it('are busy with connections in use or idle', () => {
