@@ -11,7 +11,7 @@ export const isInBucket = process.env['REEVE_TEST_STORE'] === 's3';
 
 const directory = '/var/lib/reeve/store';
 const bucket = 'state';
-const endpoint = 'http://127.0.0.1:4566';
+export const endpoint = 'http://127.0.0.1:4566';
 const socketName = 'cloud.sock';
 
 /** Keys of the section `cluster` that name the store. */
@@ -39,9 +39,14 @@ export function describeStore(host: Host): InstalledStore {
 /** Nothing for a directory, which reeve makes. */
 export async function prepareStore(host: Host): Promise<void> {
   if (!isInBucket) return;
+  await prepareCloud(host);
+  await send(host, 'PUT', '');
+}
+
+/** An emulator of S3, SNS and SQS, at the machine's own loopback. */
+export async function prepareCloud(host: Host): Promise<void> {
   const program = startNodeProgram('cloud.ts', [join(host.shared, socketName)]);
   await program.waitFor('listening on ');
-  await send(host, 'PUT', '');
   for (const [file, text] of Object.entries(units)) await host.write(`/etc/systemd/system/${file}`, text);
   await host.output(['systemctl', 'enable', '--now', 'cloud.socket']);
 }
@@ -78,12 +83,24 @@ function describeDirectory(host: Host): InstalledStore {
 }
 
 async function send(host: Host, method: string, key: string, body = ''): Promise<string> {
+  return await ask(host, { method, path: `/${bucket}/${key}`, headers: {} }, body);
+}
+
+/** An action of SQS, of somebody outside of the machine. */
+export async function askQueues(host: Host, action: string, asking: object): Promise<unknown> {
+  const headers = { 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': `AmazonSQS.${action}` };
+  return JSON.parse(await ask(host, { method: 'POST', path: '/', headers }, JSON.stringify(asking)));
+}
+
+type Asking = { method: string; path: string; headers: Readonly<Record<string, string>> };
+
+async function ask(host: Host, { method, path, headers }: Asking, body: string): Promise<string> {
   const socketPath = join(host.shared, socketName);
   return await new Promise((resolve, reject) => {
-    const outgoing = request({ socketPath, method, path: `/${bucket}/${key}` }, (answer) => {
+    const outgoing = request({ socketPath, method, path, headers }, (answer) => {
       buffer(answer).then((bytes) => {
         if (answer.statusCode === 200) resolve(bytes.toString());
-        else reject(new Error(`${method} ${key}: ${answer.statusCode} ${bytes}`));
+        else reject(new Error(`${method} ${path}: ${answer.statusCode} ${bytes}`));
       }, reject);
     });
     outgoing.on('error', reject);

@@ -27,7 +27,7 @@ export async function runListen(base: BaseContext, options: ListenOptions): Prom
   try {
     return await listen(await options.loadContext(), options);
   } finally {
-    const leftMs = shortestMs - (performance.now() - startedAtMs);
+    const leftMs = Math.min(shortestMs, options.windowMs) - (performance.now() - startedAtMs);
     if (readInvocation().unit && leftMs > 0) await base.clock.sleep(leftMs, base.signal);
   }
 }
