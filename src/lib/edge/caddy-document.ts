@@ -16,6 +16,9 @@ export type DocumentSettings = {
 /** The header by which Caddy tells HAProxy the backend: a request's Host may be spelled in many ways. */
 export const routeHeader = 'X-Reeve-Route';
 
+/** A Caddy that is older than this field refuses the whole document, and names it. */
+export const closeDelayField = 'stream_close_delay';
+
 export function buildCaddyDocument(routes: readonly Route[], settings: DocumentSettings): CaddyDocument {
   const { caddy, via } = settings;
   // HAProxy answers for a domain that has no backend just now; alone, Caddy has nothing to say for it.
@@ -75,7 +78,7 @@ function buildHandler(route: Route, { closeDelay, via }: DocumentSettings): Reco
     handler: 'reverse_proxy',
     ...handler,
     // Every change ends all tunnels; those of a route that stays get this long to move.
-    ...(closeDelay ? { stream_close_delay: '1h' } : {}),
+    ...(closeDelay ? { [closeDelayField]: '1h' } : {}),
   };
 }
 

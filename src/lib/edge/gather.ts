@@ -113,7 +113,7 @@ async function gatherDraining(
   const ask = async ({ node, host }: LeftNode): Promise<void> => {
     try {
       const stored = await store.get(reeveKey(edge.clusterId, node));
-      for (const port of parseDraining(stored?.text)) draining.add(dialOf({ host, port }));
+      for (const port of parseDraining(stored?.text, node)) draining.add(dialOf({ host, port }));
     } catch (error) {
       ctx.log.debug(`cannot tell what drains on ${node}: ${describeError(error)}`);
     }
@@ -143,11 +143,11 @@ function findLeft(
   return shards.flatMap(({ node, host }) => (host !== undefined && hosts.has(host) ? [{ node, host }] : []));
 }
 
-/** Host ports that the node says are draining; none where its document is missing or damaged. */
-function parseDraining(text: string | undefined): number[] {
+/** Host ports that the node says are draining; none where its document is missing, damaged or another's. */
+function parseDraining(text: string | undefined, node: string): number[] {
   try {
     const raw: unknown = JSON.parse(text ?? '{}');
-    const draining = isRecord(raw) ? raw['draining'] : undefined;
+    const draining = isRecord(raw) && raw['nodeId'] === node ? raw['draining'] : undefined;
     if (!Array.isArray(draining)) return [];
     return draining.flatMap((one) =>
       isRecord(one) && Number.isInteger(one['hostPort']) ? [Number(one['hostPort'])] : [],

@@ -3,6 +3,7 @@ import { isRecord } from '../state/shape.ts';
 import { routeHeader } from './caddy-document.ts';
 import { buildRoute } from './merge.ts';
 import { type Backend, isRoutable, type Route } from './route.ts';
+import { isProbePath } from './shard.ts';
 
 /** Routes of our server in Caddy's document. What somebody else has put there is left out. */
 export function readLiveRoutes(text: string): Route[] {
@@ -19,7 +20,7 @@ function readRoute(raw: unknown): Route[] {
   const isPassedOn = lookUp(handler, ['headers', 'request', 'set', routeHeader]) !== undefined;
   const backends = isPassedOn ? [] : upstreams.flatMap((upstream) => parseDial(lookUp(upstream, ['dial'])));
   const uri = lookUp(handler, ['health_checks', 'active', 'uri']);
-  const healthPath = typeof uri === 'string' ? uri : undefined;
+  const healthPath = typeof uri === 'string' && isProbePath(uri) ? uri : undefined;
   return hosts.filter(isServable).map((host) => buildRoute(host, backends, healthPath));
 }
 

@@ -86,7 +86,7 @@ function checkHealthPath(raw: unknown, reject: (reason: string) => void): { heal
 }
 
 /** Caddy refuses its whole configuration for a path that it takes for another host's, or cannot decode. */
-function isProbePath(path: string): boolean {
+export function isProbePath(path: string): boolean {
   return isHealthPath(path) && !path.startsWith('//') && !/%(?![0-9A-Fa-f]{2})/.test(path);
 }
 

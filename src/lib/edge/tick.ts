@@ -6,6 +6,7 @@ import { writeDocument, writeDocumentIfChanged } from '../state/document.ts';
 import { version } from '../version.ts';
 import { applyPush, describePush, isLost, type Pushed } from './apply-push.ts';
 import type { EdgeChange } from './balancer.ts';
+import { closeDelayField } from './caddy-document.ts';
 import {
   type EdgeDocument,
   edgeDocument,
@@ -82,7 +83,7 @@ type Done = {
 };
 
 function remember({ caddy, memory }: EdgeSession, done: Done): EdgeDocument {
-  const { facts, list, plan, balanced, pushed, endedAt } = done;
+  const { facts, list, plan, balanced, pushed, endedAt, troubles } = done;
   const isSent = pushed?.change !== undefined;
   return {
     listing: list.listing,
@@ -94,8 +95,14 @@ function remember({ caddy, memory }: EdgeSession, done: Done): EdgeDocument {
     // Where something failed, what was in force before: a node whose shard is another by now finds no answer in it.
     applied: balanced !== undefined && pushed !== undefined ? plan.acknowledgeable : memory.applied,
     repairs: memory.repairs + (isSent && isLost(facts) ? 1 : 0),
-    caddy,
+    caddy: pushed === undefined ? withoutRefused(caddy, troubles) : caddy,
   };
+}
+
+/** The file of Caddy has been replaced, and the old one still runs: it is asked for less until the next file. */
+function withoutRefused(caddy: EdgeSession['caddy'], troubles: readonly Trouble[]): EdgeSession['caddy'] {
+  const isRefused = troubles.some(({ message }) => message.includes(closeDelayField));
+  return caddy === null || !isRefused ? caddy : { ...caddy, closeDelay: false };
 }
 
 /** The stamp is what was there before: only a tick that has changed nothing knows that it stands for what is wanted. */

@@ -3,11 +3,13 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startBackend } from '../../support/backends.ts';
 import { fetchOnceServed } from '../../support/caddy.ts';
 import { startEdge, type TestEdge } from '../../support/edge.ts';
 import { freePort } from '../../support/registry.ts';
+import { makeTempDir } from '../../support/temp.ts';
 
 /** As a person changes it in reeve.yaml and does no more. */
 function configure(edge: TestEdge, change: Readonly<Record<string, unknown>>): void {
@@ -76,4 +78,19 @@ it('says of an admin address that answers something else that it is not Caddy’
   expect(troubles).toMatchObject([
     { subject: 'caddy', message: expect.stringContaining('is not its admin API') },
   ]);
+});
+
+it('asks a Caddy for less that is older than the file it was started from', async () => {
+  const bin = makeTempDir();
+  writeFileSync(join(bin, 'caddy'), '#!/bin/sh\necho v2.8.4\n', { mode: 0o755 });
+  const edge = await startEdge({ balancer: 'caddy', env: { PATH: `${bin}:${process.env['PATH']}` } });
+  const backend = await startBackend('one');
+  edge.publish('app-1', [{ domain: 'a.example.com', hostPort: backend.port }]);
+  const { troubles } = await edge.tick(1);
+  expect(troubles).toMatchObject([
+    { subject: 'caddy', message: expect.stringContaining('stream_close_delay') },
+  ]);
+  expect(await edge.tick()).toMatchObject({ actions: [{ action: 'push' }], troubles: [] });
+  expect((await fetchOnceServed(edge.caddy, 'a.example.com')).status).toBe(200);
+  expect(await edge.tick()).toMatchObject({ outcome: 'nothing-to-do' });
 });

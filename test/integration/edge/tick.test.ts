@@ -170,7 +170,10 @@ describe('an edge whose Caddy balances', () => {
     // Gone on purpose.
     edge.publish('app-1', [one, two]);
     mkdirSync(join(edge.storeDir, 'nodes/app-1'), { recursive: true });
-    writeFileSync(join(edge.storeDir, 'nodes/app-1/reeve.json'), JSON.stringify({ draining: [three] }));
+    writeFileSync(
+      join(edge.storeDir, 'nodes/app-1/reeve.json'),
+      JSON.stringify({ nodeId: 'app-1', draining: [three] }),
+    );
     expect([actionsOf(await edge.tick()), served()]).toEqual([['push'], 2]);
     expect(Object.keys(edge.reeveJson().edge?.applied ?? {})).toEqual(['app-1']);
   });

@@ -22,7 +22,9 @@ it('asks all nodes at once what drains there: one that does not answer keeps no 
     if (asked.length === 3) tellAll();
     await allAsked;
     if (key === reeveKey('default', 'app-2')) throw new Error('it cannot be read');
-    return { text: '{"draining":[{"hostPort":20000}]}', etag: 'e', updatedAt: new Date(0) };
+    const nodeId = key.split('/').at(-2);
+    const text = JSON.stringify({ nodeId, draining: [{ hostPort: 20_000 }] });
+    return { text, etag: 'e', updatedAt: new Date(0) };
   };
 
   const { draining } = await gatherEdge(openSession({ get }), glanceWithout());
