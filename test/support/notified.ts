@@ -126,7 +126,7 @@ function lookInto(sqs: SQSClient): QueueLook {
   };
 }
 
-export function clientSettings(endpoint: string): SNSClientConfig {
+function clientSettings(endpoint: string): SNSClientConfig {
   return { endpoint, region: cloudRegion, credentials: { accessKeyId: 'test', secretAccessKey: 'test' } };
 }
 
