@@ -38,6 +38,8 @@ export type TestEdge = {
   /** Publishes a node's shard and wakes the edge. */
   publish(nodeId: string, backends: readonly ShardBackend[], change?: Partial<UpstreamShard>): void;
   writeShard(nodeId: string, text: string): void;
+  /** Changes keys of the section `cluster`. */
+  configure(change: Readonly<Record<string, unknown>>): void;
   status(): NodeStatus;
   reeveJson(): ReeveDocument;
   memory(): EdgeDocument;
@@ -84,7 +86,9 @@ export async function startEdge(options: EdgeOptions): Promise<TestEdge> {
   };
   // JSON is YAML.
   mkdirSync(dirname(environment.REEVE_CONFIG), { recursive: true });
-  writeFileSync(environment.REEVE_CONFIG, JSON.stringify({ cluster }));
+  const configure: TestEdge['configure'] = (change) =>
+    writeFileSync(environment.REEVE_CONFIG, JSON.stringify({ cluster: { ...cluster, ...change } }));
+  configure({});
   const wakeFile = join(root, 'run/wake/edge');
   mkdirSync(join(root, 'run/wake'), { recursive: true });
 
@@ -99,7 +103,7 @@ export async function startEdge(options: EdgeOptions): Promise<TestEdge> {
   };
   const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
   return {
-    ...{ root, storeDir, caddy, haproxy, environment, reeve, writeShard },
+    ...{ root, storeDir, caddy, haproxy, environment, reeve, writeShard, configure },
     tick: async (status = 0) => {
       const end = await reeve('edge', '--json');
       if (end.status !== status) throw new Error(`edge exited ${end.status}:\n${end.stdout}${end.stderr}`);

@@ -37,6 +37,7 @@ import {
 import { judgeFailures, judgeHolds, judgeLocks, judgeRuns } from './judge-runs.ts';
 import { judgeStore, judgeStoreFailure } from './judge-store.ts';
 import { judgeTimers, judgeUnits } from './judge-units.ts';
+import { describeSilence } from './silence.ts';
 import type { World } from './world.ts';
 
 const ownUid = (): number => process.getuid?.() ?? 0;
@@ -50,7 +51,10 @@ export const checks: readonly Check[] = [
   { name: 'locks', run: async (world) => judgeLocks(await gatherLocks(world), world.now) },
   { name: 'engine', run: checkEngine },
   { name: 'store', run: checkStore },
-  { name: 'caddy', run: forEdges(async (world, cluster) => judgeCaddy(await gatherCaddy(world, cluster))) },
+  {
+    name: 'caddy',
+    run: forEdges(async (world, cluster) => judgeCaddy(await gatherCaddy(world, cluster), world.now)),
+  },
   {
     name: 'balancer',
     run: forEdges(async (world, cluster) => judgeBalancer(await gatherBalancer(world, cluster))),
@@ -90,7 +94,7 @@ async function checkEngine({ config }: World): Promise<Finding[]> {
     const facts = await gatherEngine(cluster);
     return [...judgeEngine(facts), ...judgeContainers(facts)];
   } catch (error) {
-    return judgeEngineFailure(cluster.docker.socket, describeError(error));
+    return judgeEngineFailure(cluster.docker.socket, describeSilence(error));
   }
 }
 
@@ -112,7 +116,7 @@ async function checkStore(world: World): Promise<Finding[]> {
   try {
     return judgeStore(await gatherStore(world, cluster));
   } catch (error) {
-    return judgeStoreFailure(cluster.store, describeError(error));
+    return judgeStoreFailure(cluster.store, describeSilence(error));
   }
 }
 

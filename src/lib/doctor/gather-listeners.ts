@@ -1,7 +1,10 @@
 // Which programs listen on a port of this machine: the kernel's table of sockets, and who has them open.
 import { readdir, readFile, readlink } from 'node:fs/promises';
+import { basename } from 'node:path';
 
-export type Listener = { port: number; programs: readonly string[] };
+export type ListeningProgram = { name: string; pid: number };
+
+export type Listener = { port: number; programs: readonly ListeningProgram[] };
 
 /** Programs that this user may not look into are left out, and so are ports that nobody listens on. */
 export async function gatherListeners(ports: readonly number[]): Promise<Listener[]> {
@@ -19,9 +22,18 @@ export async function gatherListeners(ports: readonly number[]): Promise<Listene
   return ports
     .map((port) => ({
       port,
-      programs: [...new Set(holders.filter((holder) => holder.port === port).map(({ program }) => program))],
+      programs: firstOfEach(holders.filter((holder) => holder.port === port)),
     }))
     .filter(({ programs }) => programs.length > 0);
+}
+
+/** A server's workers have its sockets open, too. */
+function firstOfEach(holders: readonly ListeningProgram[]): ListeningProgram[] {
+  const firsts = new Map<string, ListeningProgram>();
+  for (const { name, pid } of holders.toSorted((left, right) => left.pid - right.pid)) {
+    if (!firsts.has(name)) firsts.set(name, { name, pid });
+  }
+  return [...firsts.values()];
 }
 
 /** Lines of /proc/net/tcp: `sl local_address rem_address st ... inode`, addresses and ports in hexadecimal. */
@@ -35,18 +47,25 @@ export function parseListening(table: string): { inode: string; port: number }[]
 
 async function listHolders(
   portOf: ReadonlyMap<string, number>,
-): Promise<{ port: number; program: string }[]> {
+): Promise<(ListeningProgram & { port: number })[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid) => {
       const open = await listSockets(pid);
       const held = open.flatMap((inode) => portOf.get(inode) ?? []);
       if (held.length === 0) return [];
-      const program = (await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')).trim();
-      return program === '' ? [] : held.map((port) => ({ port, program }));
+      const name = await readProgramName(pid);
+      return name === '' ? [] : held.map((port) => ({ port, name, pid: Number(pid) }));
     }),
   );
   return found.flat();
+}
+
+/** Of its file: a program may call its threads what it likes. Empty for one that is gone. */
+async function readProgramName(pid: string): Promise<string> {
+  const file = await readlink(`/proc/${pid}/exe`).catch(() => '');
+  if (file !== '') return basename(file.replace(/ \(deleted\)$/, ''));
+  return (await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')).trim();
 }
 
 /** Inodes of the sockets that a process has open; none for one that is gone or not ours to see. */

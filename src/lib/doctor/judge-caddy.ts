@@ -1,5 +1,7 @@
 // The edge's Caddy: does it answer, does it come back by itself, and what a change does to those who are connected. Pure.
 import { type Finding, failure, listNames, ok, orOk, warning } from './finding.ts';
+import type { Listener } from './gather-listeners.ts';
+import { judgeDomains, type ServedDomain } from './judge-domains.ts';
 
 export type CaddyFacts = {
   /** URL of its admin API. */
@@ -16,7 +18,8 @@ export type CaddyFacts = {
   /** `net.ipv4.tcp_migrate_req`; undefined for a kernel without it. */
   migrates?: boolean;
   /** Other programs that listen on its ports. */
-  strangers: readonly { port: number; programs: readonly string[] }[];
+  strangers: readonly Listener[];
+  domains: readonly ServedDomain[];
 };
 
 export type CaddyUnit = {
@@ -32,8 +35,8 @@ export type CaddyUnit = {
   reloads: boolean;
 };
 
-export function judgeCaddy(facts: CaddyFacts): Finding[] {
-  const { admin, version } = facts;
+export function judgeCaddy(facts: CaddyFacts, now: Date): Finding[] {
+  const { admin, version, domains } = facts;
   return [
     ...orOk(
       [
@@ -41,6 +44,7 @@ export function judgeCaddy(facts: CaddyFacts): Finding[] {
         ...facts.strangers.map(judgeStranger),
         ...judgeUnits(facts),
         ...judgeKernel(facts),
+        ...judgeDomains(domains, now),
       ],
       ok(`version ${version ?? 'unknown'} answers, and comes back by itself`, { where: admin }),
     ),
@@ -58,7 +62,8 @@ function judgeAnswer({ admin, error, isInstalled }: CaddyFacts): Finding[] {
 
 function judgeStranger({ port, programs }: CaddyFacts['strangers'][number]): Finding {
   const fix = 'stop it, or give Caddy another port (cluster.caddy.httpPort, httpsPort)';
-  return failure(`${listNames(programs)} has the port`, { where: `port ${port}`, fix });
+  const names = programs.map(({ name, pid }) => `${name} (pid ${pid})`);
+  return failure(`${listNames(names)} has the port`, { where: `port ${port}`, fix });
 }
 
 function judgeUnits({ error, units }: CaddyFacts): Finding[] {

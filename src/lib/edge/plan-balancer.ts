@@ -109,7 +109,7 @@ function buildStep({ domain }: Route, server: string, dial: string): BareStep {
 }
 
 /** By its name alone where that is none of ours: somebody has added it by hand. */
-function dialOfServer(server: string): string {
+export function dialOfServer(server: string): string {
   const [, host = '', port] = /^(.+):(\d+)$/.exec(server) ?? [];
   return port === undefined ? server : dialOf({ host, port: Number(port) });
 }

@@ -109,8 +109,16 @@ describe('a sick machine', () => {
     const { status, report } = await examine(machine);
     expect(status).toBe(1);
     expect(of(report, 'config')[0]).toMatchObject({ level: 'failure', what: expect.stringContaining('job') });
-    expect(of(report, 'engine')[0]).toMatchObject({ level: 'failure', where: '/nowhere.sock' });
-    expect(of(report, 'store')[0]).toMatchObject({ level: 'failure', where: 'file:///nowhere/at/all' });
+    expect(of(report, 'engine')[0]).toMatchObject({
+      level: 'failure',
+      what: 'it is not there',
+      where: '/nowhere.sock',
+    });
+    expect(of(report, 'store')[0]).toMatchObject({
+      level: 'failure',
+      what: 'it is not there',
+      where: 'file:///nowhere/at/all',
+    });
     expect(report.failures).toBe(3);
   });
 
@@ -175,8 +183,8 @@ describe('a sick machine', () => {
     await holder.ended;
     expect(status).toBe(1);
     expect(of(report, 'runs').map(({ level, what }) => [level, what])).toEqual([
-      ['failure', expect.stringMatching(/^it has had no good run yet/)],
-      ['failure', 'its last run ended with 69: no engine'],
+      ['failure', expect.stringMatching(/^reconcile has had no good run yet/)],
+      ['failure', 'the last run of reconcile ended with 69: no engine'],
     ]);
     expect(of(report, 'failures')[0]).toMatchObject({ level: 'failure', where: 'reeve-reconcile.service' });
     expect(of(report, 'holds')[0]).toMatchObject({ level: 'warning', where: 'blog/web' });

@@ -90,7 +90,7 @@ describe('reeve listen', () => {
       const told = (JSON.parse(end.stdout) as { findings: { where?: string; what: string }[] }).findings;
       return told.filter(({ where }) => where === 'listen').map(({ what }) => what);
     };
-    expect(await findings()).toEqual(['it has had no good run yet, and one is due every 15m']);
+    expect(await findings()).toEqual(['listen has had no good run yet, and one is due every 15m']);
     const listening = node.start('--window', '60');
     await listening.waitFor('is not there yet');
     expect(await findings()).toEqual([]);

@@ -46,28 +46,30 @@ describe('runs', () => {
     expect(judgeRuns(old, now)).toEqual([
       {
         level: 'failure',
-        what: 'its last good run is 3m 1s old, and one is due every 1m',
-        where: 'reconcile',
+        what: 'the last good run of reconcile is 3m 1s old, and one is due every 1m',
         fix: 'journalctl -u reeve-reconcile -n 50 tells why',
       },
     ]);
     expect(judgeRuns({ ...old, hasTimers: false }, now)).toEqual([
       {
         level: 'warning',
-        what: 'its last good run is 3m 1s old, and one is due every 1m',
-        where: 'reconcile',
+        what: 'the last good run of reconcile is 3m 1s old, and one is due every 1m',
         fix: '`reeve reconcile`, or install the units',
       },
     ]);
   });
 
   it.each([
-    ['none', [], 'it has had no good run yet, and one is due every 1m'],
-    ['no good one', [run({ lastGoodAt: null })], 'it has had no good run yet, and one is due every 1m'],
+    ['none', [], 'reconcile has had no good run yet, and one is due every 1m'],
+    [
+      'no good one',
+      [run({ lastGoodAt: null })],
+      'reconcile has had no good run yet, and one is due every 1m',
+    ],
     [
       'one in the future',
       [run({ lastGoodAt: ago(-181) })],
-      'its last good run is 3m 1s ahead of this clock, and one is due every 1m',
+      'the last good run of reconcile is 3m 1s ahead of this clock, and one is due every 1m',
     ],
   ])('that should be there and are not: %s', (_, runs, what) => {
     expect(judgeRuns(facts({ runs }), now)[0]).toMatchObject({ level: 'failure', what });
@@ -88,6 +90,15 @@ describe('runs', () => {
     expect(judgeRuns(facts({ runs: [stuck] }), now)[0]?.level).toBe('failure');
   });
 
+  it('that come again by themselves say why when they are run by hand', () => {
+    const runs = [run({ exitCode: 69, error: 'no engine' })];
+    const fixes = [true, false].map((hasTimers) => judgeRuns(facts({ runs, hasTimers }), now)[0]?.fix);
+    expect(fixes).toEqual([
+      'run `reeve reconcile`: it says why, and journalctl -g run-1 has the whole story',
+      'run `reeve reconcile`: it says why',
+    ]);
+  });
+
   it('that ended badly are a failure with the reason; busy, pending and open ones are not', () => {
     const runs = [
       run({ exitCode: 75 }),
@@ -98,8 +109,7 @@ describe('runs', () => {
     expect(judgeRuns(facts({ runs }), now)).toEqual([
       {
         level: 'failure',
-        what: 'its last run ended with 1: no space',
-        where: 'backup',
+        what: 'the last run of backup ended with 1: no space',
         fix: 'journalctl -g run-1 has the whole story',
       },
     ]);
