@@ -5,6 +5,7 @@ import type { ClusterConfig } from '../config/config.ts';
 import { describeError, InputError } from '../errors.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
+import { gatherStrayDomains } from './gather-strays.ts';
 import type { StoreFacts } from './judge-store.ts';
 import type { World } from './world.ts';
 
@@ -24,11 +25,21 @@ export async function gatherStore(world: World, cluster: ClusterConfig): Promise
     await store.list(upstreamPrefix(cluster.clusterId, cluster.edgeId ?? nodeId));
     return facts;
   }
-  const desired = await readDesired(store, desiredKey(cluster.clusterId, nodeId));
-  const agentType = await readAgentType(store, nodeKey(cluster.clusterId, nodeId));
+  const isApp = cluster.roles.includes('app');
+  // An edge alone has nothing to run, and writes below its own id.
+  const id = isApp ? nodeId : (cluster.edgeId ?? nodeId);
+  const desired = isApp
+    ? await readDesired(store, desiredKey(cluster.clusterId, nodeId))
+    : { kind: 'of-an-edge' as const };
+  const agentType = await readAgentType(store, nodeKey(cluster.clusterId, id));
   // Of other stores the first heartbeat tells whether they can be written: a probe costs money and wakes readers.
-  const probe = isDirectory ? await probeStore(world, store, nodePrefix(cluster.clusterId, nodeId)) : noProbe;
-  return { ...facts, node: { nodeId, isProbed: isDirectory, ...probe, desired, agentType } };
+  const probe = isDirectory ? await probeStore(world, store, nodePrefix(cluster.clusterId, id)) : noProbe;
+  const strays = await gatherStrayDomains(store, cluster);
+  const { edgeId } = cluster;
+  return {
+    ...facts,
+    node: { nodeId: id, isProbed: isDirectory, ...probe, desired, agentType, strays, edgeId },
+  };
 }
 
 async function countNodes(store: Store, prefix: string): Promise<number> {

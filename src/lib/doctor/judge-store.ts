@@ -1,6 +1,6 @@
 // The store: can it be reached and written, does its clock agree with ours, is this node's desired state one. Pure.
 import { formatDuration } from '../time.ts';
-import { type Finding, failure, ok, warning } from './finding.ts';
+import { type Finding, failure, listNames, ok, warning } from './finding.ts';
 
 export type StoreFacts = {
   url: string;
@@ -21,8 +21,13 @@ type NodeInStore = {
   agentType: string | undefined;
   desired:
     | { kind: 'none' }
+    | { kind: 'of-an-edge' }
     | { kind: 'refused'; error: string }
     | { kind: 'document'; rejected: readonly string[] };
+  /** Domains that are published below this id, where no edge reads them. */
+  strays: readonly string[];
+  /** Of the edge on this machine. */
+  edgeId: string | undefined;
 };
 
 /** Further apart, "stale after a minute" begins to be wrong; much further, every reader calls the node dead. */
@@ -37,6 +42,7 @@ export function judgeStore({ url, nodes, node }: StoreFacts): Finding[] {
     ...judgeWriting(url, reached, node),
     ...judgeClock(url, node),
     ...judgeDesired(url, node),
+    ...judgeStrays(url, node),
     ...judgeAgentType(url, node),
   ];
 }
@@ -65,11 +71,27 @@ function judgeDesired(url: string, { nodeId, desired }: NodeInStore): Finding[] 
   switch (desired.kind) {
     case 'none':
       return [warning('no desired state: nothing is done here', { where, fix: '`reeve deploy FILE`' })];
+    case 'of-an-edge':
+      return [];
     case 'refused':
       return [failure(desired.error, { where, fix: 'deploy again with a version that fits' })];
     case 'document':
       return desired.rejected.map((reason) => failure(reason, { where, fix: 'deploy the service again' }));
   }
+}
+
+function judgeStrays(url: string, { nodeId, strays, edgeId }: NodeInStore): Finding[] {
+  if (strays.length === 0) return [];
+  const fix = edgeId === undefined ? 'deploy with the id of an edge' : `deploy with ingress.edge: ${edgeId}`;
+  return [
+    failure(
+      `nobody routes ${listNames(strays)}: the services name "${nodeId}" as their edge, which is none`,
+      {
+        where: `${url}, node ${nodeId}`,
+        fix,
+      },
+    ),
+  ];
 }
 
 function judgeAgentType(url: string, { nodeId, agentType }: NodeInStore): Finding[] {

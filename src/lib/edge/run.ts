@@ -50,6 +50,8 @@ async function tellFailure(session: EdgeSession, error: unknown): Promise<void> 
   try {
     await publishFailure(publisherOf(session), describeError(error), { edge: report });
   } catch (second) {
+    // A store that is gone is told by the error itself.
+    if (describeError(second) === describeError(error)) return;
     ctx.log.warning(`cannot publish the failure: ${describeError(second)}`);
   }
 }

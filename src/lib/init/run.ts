@@ -55,10 +55,18 @@ export async function initNode(base: BaseContext, request: InitRequest): Promise
       ...written.map((name) => `wrote ${name}`),
       ...kept.map((name) => `kept ${name}, which was there`),
       ...units.lines,
-      'next: `reeve doctor` checks this machine, `reeve deploy FILE` gives it services',
+      describeNext(cluster),
     ],
     data: { nodeId: cluster.nodeId, roles: cluster.roles, store: cluster.store, written, kept },
   };
+}
+
+function describeNext({ roles, nodeId, edgeId = nodeId }: ClusterConfig & { nodeId: string }): string {
+  const deploy = 'next: `reeve doctor` checks this machine, `reeve deploy FILE` gives it services';
+  if (!roles.includes('edge')) return deploy;
+  const name = `ingress.edge: ${edgeId}`;
+  if (roles.includes('app')) return `${deploy}, which name its edge with \`${name}\``;
+  return `next: \`systemctl restart caddy\`, \`reeve doctor\`; services name this edge with \`${name}\``;
 }
 
 /** The configuration stands by now, so a failure here is told together with what makes it good. */
@@ -115,7 +123,7 @@ function requireId(flag: string, id: string): string {
 }
 
 function parseRoles(text: string): Role[] {
-  const names = [...new Set(text.split(',').map((name) => name.trim()))];
+  const names = text.split(',').map((name) => name.trim());
   const roles = (['app', 'edge'] as const).filter((role) => names.includes(role));
   if (roles.length === names.length) return roles;
   throw new UsageError(`cannot use --role ${JSON.stringify(text)}: it is app, edge or app,edge`);
@@ -207,9 +215,12 @@ async function requireAbsent(path: string): Promise<void> {
 }
 
 function existsError(path: string): ConfigError {
-  return new ConfigError(`cannot write ${path}: it is there already, and init overwrites nothing`, {
-    code: 'exists',
-  });
+  return new ConfigError(
+    `cannot write ${path}: it is there already, and init overwrites nothing: move it aside for a new one`,
+    {
+      code: 'exists',
+    },
+  );
 }
 
 /** A link fails where the name is taken, whoever was faster. */

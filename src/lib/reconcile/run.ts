@@ -92,6 +92,8 @@ async function tellFailure(ctx: Context, cluster: NodeConfig, error: unknown): P
     const { nodeId } = cluster;
     await publishFailure({ ctx, cluster, store, nodeId, role: 'app' }, describeError(error));
   } catch (second) {
+    // A store that is gone is told by the error itself.
+    if (describeError(second) === describeError(error)) return;
     ctx.log.warning(`cannot publish the failure: ${describeError(second)}`);
   }
 }

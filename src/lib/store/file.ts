@@ -183,7 +183,10 @@ async function requirePlace(files: Files, key: string): Promise<string> {
 
 async function requireRoot(files: Files): Promise<void> {
   const about = await stat(files.root).catch((error: unknown) => {
-    throw new UnavailableError(`cannot use store ${JSON.stringify(files.root)}: ${describeCause(error)}`, {
+    const cause = isAbsence(error)
+      ? 'there is no such directory: is it mounted? (cluster.store)'
+      : describeCause(error);
+    throw new UnavailableError(`cannot use store ${JSON.stringify(files.root)}: ${cause}`, {
       cause: error,
       code: systemErrorCode(error) ?? 'store',
     });

@@ -70,6 +70,25 @@ describe('an edge whose domains lack certificates', () => {
   });
 });
 
+describe('an edge in the store', () => {
+  it('is not asked for a desired state', async () => {
+    const edge = await startEdge({ balancer: 'caddy' });
+    expect(await examine(edge, 'store')).toEqual([expect.objectContaining({ level: 'ok' })]);
+  });
+
+  it('that has become a node as well is told of those who still name its former id', async () => {
+    const edge = await startEdge({ balancer: 'caddy' });
+    edge.publish('app-1', [{ domain: 'a.test', hostPort: 20_001 }]);
+    edge.publish('app-2', []);
+    edge.configure({ role: ['app', 'edge'] });
+    expect(failures(await examine(edge, 'store'))).toEqual([
+      'nobody routes a.test: the services name "edge-1" as their edge, which is none',
+    ]);
+    edge.publish('app-1', []);
+    expect(failures(await examine(edge, 'store'))).toEqual([]);
+  });
+});
+
 describe('an edge whose parts do not run', () => {
   it('is told of each in one sentence, and where and how to mend it once', async () => {
     const edge = await startEdge({ balancer: 'haproxy' });

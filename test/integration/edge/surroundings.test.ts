@@ -1,7 +1,7 @@
 // An edge whose machine is not as it should be: disks that are full, a store that is slow or not its own, an admin API that
 // is none, a tick that meets another or is stopped.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
@@ -175,6 +175,17 @@ describe('a store that does not answer', () => {
     expect(edge.reeveJson().converged).toBe(false);
     expect(await edge.tick()).toMatchObject({ outcome: 'nothing-to-do' });
     expect(edge.reeveJson()).toMatchObject({ converged: true, failing: [] });
+  });
+});
+
+describe('a store that is not mounted', () => {
+  it('is told once, and what is served goes on', async () => {
+    const { edge } = await startServing({ balancer: 'caddy' });
+    renameSync(edge.storeDir, `${edge.storeDir}.gone`);
+    const end = await edge.reeve('edge');
+    const cause = 'there is no such directory: is it mounted? (cluster.store)';
+    expect([end.status, end.stderr]).toEqual([69, `reeve: cannot use store "${edge.storeDir}": ${cause}\n`]);
+    expect((await edge.caddy.fetch('a.test')).status).toBe(200);
   });
 });
 

@@ -37,7 +37,7 @@ describe('a directory store', () => {
   it('is unavailable, and not empty, when its directory is missing', async () => {
     const root = join(makeTempDir(), 'not-mounted');
     const store = openFileStore(root);
-    const message = `cannot use store "${root}": ENOENT: no such file or directory`;
+    const message = `cannot use store "${root}": there is no such directory: is it mounted? (cluster.store)`;
     const operations = [
       store.get('a'),
       store.put('a', 'x'),

@@ -68,6 +68,8 @@ describe('the store', () => {
     clockAheadMs: 0,
     writeError: undefined,
     desired: { kind: 'document' as const, rejected: [] },
+    strays: [],
+    edgeId: undefined,
   };
   const facts = (overrides: Partial<typeof node | { desired: object }> = {}): StoreFacts =>
     ({ url, nodes: 2, node: { ...node, ...overrides } }) as StoreFacts;
@@ -78,6 +80,17 @@ describe('the store', () => {
     ]);
     expect(judgeStore({ url, nodes: 1 })).toEqual([{ level: 'ok', what: '1 node', where: url }]);
     expect(judgeStore(facts({ isProbed: false }))).toEqual([{ level: 'ok', what: '2 nodes', where: url }]);
+  });
+
+  it('tells of services that name this node as their edge, which is none', () => {
+    const strays = ['a.test', 'b.test'];
+    expect(judgeStore(facts({ strays, edgeId: 'web-1-edge' } as object))[1]).toEqual({
+      level: 'failure',
+      what: 'nobody routes a.test, b.test: the services name "web-1" as their edge, which is none',
+      where: 'file:///store, node web-1',
+      fix: 'deploy with ingress.edge: web-1-edge',
+    });
+    expect(judgeStore(facts({ strays } as object))[1]?.fix).toBe('deploy with the id of an edge');
   });
 
   it("warns while the registry says that launch-pad's TypeScript agent runs here (L177)", () => {
@@ -117,6 +130,8 @@ describe('the store', () => {
       where,
       fix: '`reeve deploy FILE`',
     });
+    // An edge has no containers to be told of.
+    expect(judgeStore(facts({ desired: { kind: 'of-an-edge' } }))).toHaveLength(1);
     expect(judgeStore(facts({ desired: { kind: 'refused', error: 'version 9' } }))[1]).toMatchObject({
       level: 'failure',
       what: 'version 9',

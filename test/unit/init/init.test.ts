@@ -89,7 +89,8 @@ describe('init', () => {
 
   it('enters a box that is both twice, and its cluster where that has a name', async () => {
     const home = await createConfigHome();
-    await initNode(baseOf(home), { nodeId: 'web-1', role: 'edge, app', clusterId: 'prod' });
+    const { text } = await initNode(baseOf(home), { nodeId: 'web-1', role: 'edge, app', clusterId: 'prod' });
+    expect(text.at(-1)).toMatch(/`reeve deploy FILE` .*`ingress\.edge: web-1-edge`$/);
     const prefix = 'clusters/prod/nodes';
     expect(await filesBelow(join(home.paths.stateDir, 'store'))).toEqual([
       'clusters/prod/cluster.json',
@@ -122,7 +123,10 @@ describe('init', () => {
 
   it('enters an edge under its own id', async () => {
     const home = await createConfigHome();
-    await initNode(baseOf(home), { nodeId: 'edge-1', role: 'edge' });
+    const { text } = await initNode(baseOf(home), { nodeId: 'edge-1', role: 'edge' });
+    expect(text.at(-1)).toBe(
+      'next: `systemctl restart caddy`, `reeve doctor`; services name this edge with `ingress.edge: edge-1`',
+    );
     expect(await filesBelow(join(home.paths.stateDir, 'store'))).toEqual([
       'nodes/edge-1/edge.json',
       'nodes/edge-1/node.json',
@@ -142,7 +146,7 @@ describe('init', () => {
     const home = await createConfigHome('# mine\n');
     await expect(initNode(baseOf(home), { nodeId: 'web-1' })).rejects.toMatchObject({
       exitCode: 78,
-      message: `cannot write ${home.root}/reeve.yaml: it is there already, and init overwrites nothing`,
+      message: `cannot write ${home.root}/reeve.yaml: it is there already, and init overwrites nothing: move it aside for a new one`,
     });
     expect(await readdir(home.root)).toEqual(['reeve.yaml']);
     expect(await readFile(home.paths.configFile, 'utf8')).toBe('# mine\n');
@@ -170,6 +174,7 @@ describe('init', () => {
 
   it.each([
     [{ role: 'both' }, 'cannot use --role "both": it is app, edge or app,edge'],
+    [{ role: 'edge,edge' }, 'cannot use --role "edge,edge": it is app, edge or app,edge'],
     [{ role: '' }, 'cannot use --role "": it is app, edge or app,edge'],
     [{ nodeId: '../x' }, `cannot use --node "../x": ${idRule}`],
     [{ clusterId: '' }, `cannot use --cluster "": ${idRule}`],
