@@ -171,6 +171,7 @@ describeHost('the units of an edge', () => {
     await host.waitFor('HAProxy to be up', () => isActive(balancer));
   });
 
+  // Of a bucket nobody is told.
   it.skipIf(isInBucket)('run the edge when anything writes a shard for it', async () => {
     const writtenAt = Date.now();
     const shard = {
