@@ -1,4 +1,5 @@
 // The words of the edge: what is served under which name, and from where.
+import { domainToUnicode } from 'node:url';
 import { isDomain } from '../cluster/rules.ts';
 
 /** A port of a container, as the edge reaches it. */
@@ -35,5 +36,15 @@ export function domainOf(backend: string): string {
 
 /** A domain, but for the names that a balancer's own parts and wildcards go by: those can have no certificate anyway. */
 export function isRoutable(domain: string): boolean {
-  return isDomain(domain) && domain.split('.')[0] !== '_' && domain !== '_none';
+  if (!isDomain(domain) || domain === '_none') return false;
+  const labels = domain.split('.');
+  return labels[0] !== '_' && labels.every(isReadable);
+}
+
+/**
+ * Caddy reads an encoded label when it starts with a document, and refuses all of it for one that cannot be read. Worse, 2.6
+ * goes on listening with what it has refused.
+ */
+function isReadable(label: string): boolean {
+  return !/^xn--/i.test(label) || domainToUnicode(label) !== label.toLowerCase();
 }

@@ -24,6 +24,8 @@ export type CheckedShard = {
 
 /** Beyond any node's containers: host ports come from a range of ten thousand. */
 const maxBackends = 20_000;
+/** Beyond any shard; what is far deeper than that, a function that calls itself cannot follow. */
+const maxDepth = 32;
 const maxQuoted = 80;
 
 /** `node` is whose shard it is by its key. Throws TypeError, with the reason as message, where nothing of it can be told. */
@@ -50,7 +52,19 @@ function parseJson(text: string): Record<string, unknown> {
     throw new TypeError('it is not whole JSON');
   }
   if (!isRecord(raw)) throw new TypeError('it is no object');
+  if (isDeep(raw)) throw new TypeError(`it is nested more than ${maxDepth} deep`);
   return raw;
+}
+
+function isDeep(raw: unknown): boolean {
+  let level = [raw];
+  for (let depth = 0; depth <= maxDepth; depth += 1) {
+    level = level.flatMap((value) =>
+      typeof value === 'object' && value !== null ? Object.values(value) : [],
+    );
+    if (level.length === 0) return false;
+  }
+  return true;
 }
 
 /** Entries that are no objects have no place in a fingerprint; a node that writes such is never acknowledged. */
@@ -125,8 +139,10 @@ function quote(value: unknown): string {
   return cut(JSON.stringify(value) ?? 'nothing');
 }
 
+/** Without what a terminal would obey. */
 function cut(text: string): string {
-  return text.length > maxQuoted ? `${text.slice(0, maxQuoted)}...` : text;
+  const short = text.length > maxQuoted ? `${text.slice(0, maxQuoted)}...` : text;
+  return short.replaceAll(/\p{Cc}/gu, '?');
 }
 
 /** Two nodes behind one address are one node in two guises, or a mistake: the first one by id is served. */

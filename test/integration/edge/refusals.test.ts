@@ -46,12 +46,17 @@ describe.each(['caddy', 'haproxy'] as const)('an edge that balances by %s', (bal
     edge.publish('app-1', [{ domain: 'a.example.com', hostPort: backend.port, healthPath: '/100%' }]);
     edge.publish('app-2', [{ domain: 'b.example.com', hostPort: 20001 }], { privateIp: 'fe80::1%eth0' });
     writeFileSync(join(edge.storeDir, 'nodes', edgeId, 'upstream/app-3.json'), Buffer.of(0xff, 0xfe, 0));
+    edge.writeShard('app-4', `{"nodeId":${'['.repeat(50_000)}${']'.repeat(50_000)},"backends":[]}`);
+    // For a name that it cannot decode, too.
+    edge.publish('app-5', [{ domain: 'xn--zz.example.com', hostPort: 20001 }], { privateIp: '127.0.0.2' });
     const partial = await edge.tick(1);
     expect([partial.outcome, partial.domains]).toEqual(['partial', 1]);
     expect(partial.troubles.map(({ message }) => message)).toEqual([
       '"/100%" is no path of a URL: it is served without probes',
       'its privateIp "fe80::1%eth0" is no address to reach the node at',
       expect.stringMatching(/is not UTF-8 text$/),
+      'it is nested more than 32 deep',
+      'it is no domain name',
     ]);
     expect((await fetchOnceServed(edge.caddy, 'a.example.com')).body).toContain('one');
   });

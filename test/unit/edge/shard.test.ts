@@ -44,6 +44,11 @@ describe('a shard', () => {
     ]);
   });
 
+  it('may have encoded names', () => {
+    const { backends } = parse({ backends: [{ domain: 'xn--BCHER-kva.example.com', hostPort: 20001 }] });
+    expect(backends).toMatchObject([{ domain: 'xn--bcher-kva.example.com' }]);
+  });
+
   it.each<[string, unknown, string, string]>([
     [
       'a host name with a blank',
@@ -51,11 +56,17 @@ describe('a shard', () => {
       'a b.example.com:20002',
       'it is no domain name',
     ],
-    ['a host name with a newline', { domain: 'a\nb', hostPort: 20002 }, 'a\nb:20002', 'it is no domain name'],
+    ['a host name with a newline', { domain: 'a\nb', hostPort: 20002 }, 'a?b:20002', 'it is no domain name'],
     [
       'a name that Caddy would take for a placeholder',
       { domain: '{env.HOME}', hostPort: 1 },
       '{env.HOME}:1',
+      'it is no domain name',
+    ],
+    [
+      'an encoded label that nobody can read',
+      { domain: '*.XN--zz.example.com', hostPort: 20002 },
+      '*.XN--zz.example.com:20002',
       'it is no domain name',
     ],
     ['an empty name', { domain: '', hostPort: 20002 }, ':20002', 'it is no domain name'],
@@ -139,6 +150,20 @@ describe('a shard', () => {
     [JSON.stringify(aShard({ nodeId: 'app-2' })), 'it says that it is node "app-2": two writers share it'],
   ])('that is %j tells nothing', (text, reason) => {
     expect(() => parseShard(text, 'app-1')).toThrow(new TypeError(reason));
+  });
+});
+
+describe('a shard that is nested without end', () => {
+  const endless = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+  const head = '"nodeId":"app-1","privateIp":"10.0.1.5"';
+
+  it.each([
+    ['in its node', `{"nodeId":${endless},"privateIp":"10.0.1.5","backends":[]}`],
+    ['in its address', `{"nodeId":"app-1","privateIp":${endless},"backends":[]}`],
+    ['in a port', `{${head},"backends":[{"domain":"a.example.com","hostPort":${endless}}]}`],
+    ['in a field of no use', `{${head},"backends":[{"domain":"a.example.com","hostPort":1,"x":${endless}}]}`],
+  ])('%s tells nothing', (_where, text) => {
+    expect(() => parseShard(text, 'app-1')).toThrow(new TypeError('it is nested more than 32 deep'));
   });
 });
 
