@@ -2,9 +2,11 @@
 import { UnavailableError } from '../errors.ts';
 import type { EdgeChange } from './balancer.ts';
 import type { EdgeDocument } from './documents.ts';
+import { explainPush } from './explain.ts';
 import type { EdgeFacts } from './facts.ts';
 import type { EdgePlan } from './plan.ts';
 import { pushCaddy } from './push.ts';
+import type { Route } from './route.ts';
 import type { EdgeSession } from './session.ts';
 
 export type Pushed = {
@@ -37,20 +39,15 @@ export async function applyPush(session: EdgeSession, facts: EdgeFacts, plan: Ed
     log: ctx.log,
   };
   const { sent, textHash } = await pushCaddy(request);
-  return { ...(sent && { change: describePush(session, facts) }), ...(textHash && { textHash }) };
+  return {
+    ...(sent && { change: describePush(session, facts, plan.routes) }),
+    ...(textHash && { textHash }),
+  };
 }
 
-export function describePush({ edge }: EdgeSession, facts: EdgeFacts): EdgeChange {
-  const change = { action: 'push' as const, subject: `caddy at ${new URL(edge.caddy.admin).host}` };
-  if (facts.live.kind === 'unreadable') return { ...change, reason: 'its configuration cannot be read' };
-  if (isLost(facts)) return { ...change, reason: 'it no longer has what it was given' };
-  const what = facts.balancer === 'haproxy' ? 'domains' : 'routes';
-  return { ...change, reason: `the ${what} have changed` };
-}
-
-/** As after a restart with its boot configuration, or another writer. */
-export function isLost({ live, memory }: EdgeFacts): boolean {
-  return live.kind === 'read' && memory.settled !== null && memory.settled.textHash !== live.textHash;
+export function describePush({ edge }: EdgeSession, facts: EdgeFacts, routes: readonly Route[]): EdgeChange {
+  const subject = `caddy at ${new URL(edge.caddy.admin).host}`;
+  return { action: 'push', subject, reason: explainPush(facts, routes) };
 }
 
 /** What does not answer a question does not take a document either, and what answers with no configuration is no Caddy. */

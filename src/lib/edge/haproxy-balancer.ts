@@ -85,15 +85,16 @@ export function createHaproxyBalancer(
   };
 }
 
-type ComparedFile = BalancerFile & { isCurrent: boolean };
+type ComparedFile = BalancerFile & { isCurrent: boolean; healthPaths: ReadonlyMap<string, string> };
 
 async function compareFile({ ctx }: Scope, routes: readonly Route[]): Promise<ComparedFile> {
   const file = renderBalancerFile(routes);
   const path = balancerFile(ctx.paths);
   try {
-    return { ...file, isCurrent: (await readFile(path, 'utf8')) === file.text };
+    const before = await readFile(path, 'utf8');
+    return { ...file, isCurrent: before === file.text, healthPaths: parseHealthPaths(before) };
   } catch (error) {
-    if (systemErrorCode(error) === 'ENOENT') return { ...file, isCurrent: false };
+    if (systemErrorCode(error) === 'ENOENT') return { ...file, isCurrent: false, healthPaths: new Map() };
     throw fileError('read', path, error);
   }
 }
@@ -101,11 +102,11 @@ async function compareFile({ ctx }: Scope, routes: readonly Route[]): Promise<Co
 async function gatherBalancer(
   { ctx, directory }: Scope,
   routes: readonly Route[],
-  { structure, isCurrent }: ComparedFile,
+  { structure, isCurrent, healthPaths }: ComparedFile,
 ): Promise<BalancerFacts> {
   const live = await fetchBalancerLive(directory, ctx);
   const busy = hasDrained({ routes, live }) ? await fetchBusyServers(directory, ctx) : new Set<string>();
-  return { routes, structure, isFileCurrent: isCurrent, live, busy };
+  return { routes, structure, isFileCurrent: isCurrent, healthPaths, live, busy };
 }
 
 async function applyPlan(scope: Scope, facts: BalancerFacts, file: BalancerFile): Promise<BalancerStep[]> {

@@ -2,7 +2,8 @@
 import type { ServerState, ServerStates } from '../haproxy/parse.ts';
 import type { BalancerChange } from './balancer.ts';
 import { serverName } from './balancer-file.ts';
-import { type Backend, backendName, dialOf, type Route } from './route.ts';
+import { explainDomains, explainProbes } from './explain.ts';
+import { type Backend, backendName, dialOf, domainOf, type Route } from './route.ts';
 
 /** A server as HAProxy is told of it. */
 export type ServerTarget = { backend: string; server: string; dial: string };
@@ -19,6 +20,8 @@ export type BalancerFacts = {
   /** The file on disk is the one for these routes. */
   isFileCurrent: boolean;
   live: { structure: string | undefined; servers: ServerStates };
+  /** Paths of the probes by domain, in the file on disk. */
+  healthPaths: ReadonlyMap<string, string>;
   /** Servers with connections, as `BACKEND/SERVER`; of those that are drained it must be known. */
   busy: ReadonlySet<string>;
 };
@@ -26,11 +29,31 @@ export type BalancerFacts = {
 export function planBalancer(facts: BalancerFacts): BalancerStep[] {
   const { structure, live, isFileCurrent } = facts;
   if (live.structure !== structure) {
-    const reason =
-      live.structure === undefined ? 'it runs with another file' : 'domains or probes have changed';
+    const reason = explainStructure(facts);
     return [...planWrite(isFileCurrent, reason), { action: 'reload', subject: 'haproxy', reason }];
   }
-  return [...planWrite(isFileCurrent, 'its servers have changed'), ...planServers(facts)];
+  const steps = planServers(facts);
+  const reason = steps.length === 0 ? 'it is not as it was written' : 'its servers have changed';
+  return [...planWrite(isFileCurrent, reason), ...steps];
+}
+
+/** By its servers: HAProxy does not tell of a domain that has none. */
+function explainStructure({ routes, live, isFileCurrent, healthPaths }: BalancerFacts): string {
+  if (live.structure === undefined) return 'it runs with another file';
+  const served = routes.filter(({ backends }) => backends.length > 0);
+  const domains = explainDomains(
+    [...live.servers.keys()].map(domainOf).filter((domain) => !isKept(domain, routes)),
+    served.map(({ domain }) => domain),
+  );
+  if (domains !== undefined) return domains;
+  // What the file was before, nobody knows.
+  if (isFileCurrent) return 'it runs with an earlier file';
+  return explainProbes(healthPaths, routes) ?? 'its settings have changed';
+}
+
+/** It has no backend any more, and stays for a while. */
+function isKept(domain: string, routes: readonly Route[]): boolean {
+  return routes.some((route) => route.domain === domain && route.backends.length === 0);
 }
 
 /** Where a reload failed: what the running process can be given all the same, domain by domain that has servers there. */
@@ -82,9 +105,9 @@ function planJoin(route: Route, backend: Backend, servers: ReadonlyMap<string, S
   if (state === 'ready') return [];
   const step = buildStep(route, serverName(backend), dialOf(backend));
   if (state === undefined) return [{ ...step, action: 'add', reason: 'a node serves it' }];
-  return [
-    { ...step, action: 'ready', reason: state === 'drain' ? 'it is back' : 'it has not been switched on' },
-  ];
+  // By whom cannot be told: a server that has just been added begins switched off, too.
+  const reason = state === 'drain' ? 'a node serves it again, and it is drained' : 'it is switched off';
+  return [{ ...step, action: 'ready', reason }];
 }
 
 /** Drained at a first look, deleted at a later one that finds it without connections: nobody's tunnel is cut. */

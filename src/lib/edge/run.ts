@@ -87,7 +87,10 @@ function describe({
 }: EdgeTick): Required<Pick<Outcome, 'text' | 'data'>> {
   const summary = `${count(domains, 'domain')}, ${count(backends, 'backend')}`;
   return {
-    text: [...describeTroubles(troubles), changes.length === 0 ? `nothing to do: ${summary}` : summary],
+    text: [
+      ...describeTroubles(troubles),
+      `${describeRest(changes, troubles)}${summary}${describeLack(troubles)}`,
+    ],
     data: {
       actions: changes,
       troubles: troubles.map(({ subject, message }) => ({ subject, message })),
@@ -95,6 +98,18 @@ function describe({
       backends,
     },
   };
+}
+
+function describeRest(changes: EdgeTick['changes'], troubles: EdgeTick['troubles']): string {
+  return changes.length === 0 && troubles.length === 0 ? 'nothing to do: ' : '';
+}
+
+/** What of it is not served as it should be, after its lines. */
+function describeLack(troubles: EdgeTick['troubles']): string {
+  if (troubles.length === 0) return '';
+  const parts = ['balancer', 'caddy'].filter((part) => troubles.some(({ subject }) => subject === part));
+  if (parts.length > 0) return `; not in force: ${parts.join(', ')}`;
+  return `; ${count(troubles.length, 'trouble')}, see above`;
 }
 
 function describeChange({ action, subject, reason }: EdgeChange): string {

@@ -4,7 +4,7 @@ import { describeError, ReeveError } from '../errors.ts';
 import { type Publisher, publishStatus, repeatIfDue } from '../publish/status-writer.ts';
 import { writeDocument, writeDocumentIfChanged } from '../state/document.ts';
 import { version } from '../version.ts';
-import { applyPush, describePush, isLost, type Pushed } from './apply-push.ts';
+import { applyPush, describePush, type Pushed } from './apply-push.ts';
 import type { EdgeChange } from './balancer.ts';
 import { closeDelayField } from './caddy-document.ts';
 import {
@@ -15,6 +15,7 @@ import {
   edgeShardsPath,
   type Settled,
 } from './documents.ts';
+import { isLost } from './explain.ts';
 import type { EdgeFacts } from './facts.ts';
 import { gatherEdge, glanceAtEdge } from './gather.ts';
 import type { ShardList } from './gather-shards.ts';
@@ -67,7 +68,7 @@ export async function compareOnly(session: EdgeSession): Promise<EdgeTick> {
   const changes: EdgeChange[] = [...(state?.changes ?? [])];
   if (facts.live.kind === 'unreadable') troubles.push(troubleOf('caddy', facts.live.error));
   else if (!isSameDocument(facts.live.text, session.balancer.buildCaddyDocument(routes)))
-    changes.push(describePush(session, facts));
+    changes.push(describePush(session, facts, routes));
   return { changes, troubles, ...countServed(routes) };
 }
 

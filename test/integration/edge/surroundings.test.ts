@@ -178,6 +178,23 @@ describe('a store that does not answer', () => {
   });
 });
 
+describe('the last line of a look', () => {
+  it('says what is not in force, and never that there is nothing to do beside a trouble', async () => {
+    const { edge, one, two } = await startServing({ balancer: 'haproxy' });
+    const lastLine = async (...flags: string[]): Promise<string | undefined> =>
+      (await edge.reeve('edge', ...flags)).stdout.trimEnd().split('\n').at(-1);
+    expect(await lastLine()).toMatch(/^nothing to do: 1 domain, 1 backend$/);
+    edge.publish('app-1', [one, { domain: 'a b', hostPort: 20_001 }, two]);
+    expect(await lastLine()).toBe('2 domains, 2 backends; 1 trouble, see above');
+    expect(await lastLine('--dry-run')).toBe('2 domains, 2 backends; 1 trouble, see above');
+    await edge.haproxy?.kill();
+    edge.publish('app-1', [one]);
+    expect(await lastLine()).toMatch(/; not in force: balancer(, caddy)?$/);
+    await edge.caddy.kill();
+    expect(await lastLine()).toMatch(/; not in force: balancer, caddy$/);
+  });
+});
+
 describe('a store that is not mounted', () => {
   it('is told once, and what is served goes on', async () => {
     const { edge } = await startServing({ balancer: 'caddy' });

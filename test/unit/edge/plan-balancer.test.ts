@@ -25,20 +25,33 @@ describe('a plan for HAProxy', () => {
       'write haproxy.cfg: it runs with another file',
       'reload haproxy: it runs with another file',
     ]);
-    expect(plan({ live: old, isFileCurrent: false })).toEqual([
-      'write haproxy.cfg: domains or probes have changed',
-      'reload haproxy: domains or probes have changed',
+    const added = [route(one), { domain: '*.b.test', backends: [two] }];
+    expect(plan({ live: old, routes: added, isFileCurrent: false })).toEqual([
+      'write haproxy.cfg: *.b.test added',
+      'reload haproxy: *.b.test added',
     ]);
+    const probed = [{ ...route(one), healthPath: '/' }];
+    expect(plan({ live: old, routes: probed, isFileCurrent: false })[1]).toBe(
+      'reload haproxy: the health check of a.test has changed',
+    );
+    // Its last backend has gone; the domain stays for a while.
+    expect(plan({ live: old, routes: [route()], isFileCurrent: false })[1]).toBe(
+      'reload haproxy: its settings have changed',
+    );
+    expect(plan({ live: old, routes: [], isFileCurrent: false })[1]).toBe('reload haproxy: a.test removed');
   });
 
   it('reloads only, where an earlier tick has been killed after it had written', () => {
     const old = { ...live({}), structure: 'old' };
-    expect(plan({ live: old })).toEqual(['reload haproxy: domains or probes have changed']);
+    expect(plan({ live: { ...old, servers: new Map() } })).toEqual(['reload haproxy: a.test added']);
+    expect(plan({ live: old, routes: [route(one)] })).toEqual([
+      'reload haproxy: it runs with an earlier file',
+    ]);
   });
 
   it('writes the file again where only that is lost', () => {
     expect(plan({ live: live({ one: 'ready', two: 'ready' }), isFileCurrent: false })).toEqual([
-      'write haproxy.cfg: its servers have changed',
+      'write haproxy.cfg: it is not as it was written',
     ]);
   });
 
@@ -54,8 +67,8 @@ describe('a plan for HAProxy', () => {
 
   it('switches on what a killed tick has only added, and what has come back', () => {
     expect(plan({ live: live({ one: 'maint', two: 'drain' }) })).toEqual([
-      'ready a.test 10.0.0.1:20000: it has not been switched on',
-      'ready a.test [fd00::1]:20001: it is back',
+      'ready a.test 10.0.0.1:20000: it is switched off',
+      'ready a.test [fd00::1]:20001: a node serves it again, and it is drained',
     ]);
   });
 
@@ -142,7 +155,14 @@ function live(states: { one?: ServerState; two?: ServerState }): Live {
 
 function buildFacts(facts: Partial<BalancerFacts>): BalancerFacts {
   const { routes = [route(one, two)], isFileCurrent = true, busy = new Set<string>() } = facts;
-  return { routes, structure: 'new', isFileCurrent, live: facts.live ?? live({}), busy };
+  return {
+    routes,
+    structure: 'new',
+    isFileCurrent,
+    healthPaths: new Map(),
+    live: facts.live ?? live({}),
+    busy,
+  };
 }
 
 function plan(facts: Partial<BalancerFacts>): string[] {
