@@ -32,7 +32,7 @@ export async function startCloud({
   return { endpoint, env: cloudEnv(endpoint), stop };
 }
 
-export function cloudEnv(endpoint: string): Record<string, string> {
+function cloudEnv(endpoint: string): Record<string, string> {
   return {
     AWS_ACCESS_KEY_ID: 'test',
     AWS_SECRET_ACCESS_KEY: 'test',
