@@ -25,7 +25,7 @@ export type DeployRequest = ReleaseOptions & {
 };
 
 /** What is to be there, and what may be touched for it. */
-type Intent = { reason: string; scope: Scope; services: readonly PlacedService[] };
+type Intent = { reason: string; action: string; scope: Scope; services: readonly PlacedService[] };
 
 export async function deploy(ctx: Context, request: DeployRequest): Promise<Outcome> {
   const cluster = requireCluster(ctx.config);
@@ -53,7 +53,7 @@ async function deployInTurn(
   }
   const after = nodes.map(({ state, plan }) => ({ node: state.node, plan }));
   const [conflict] = findDomainConflicts(after, intent.services);
-  if (conflict !== undefined) throw new InputError(`cannot ${intent.reason}: ${conflict}`);
+  if (conflict !== undefined) throw new InputError(`cannot ${intent.action}: ${conflict}`);
   const release: Release = {
     reason: intent.reason,
     nodes,
@@ -65,7 +65,8 @@ async function deployInTurn(
 }
 
 function removalIntent(project: string): Intent {
-  return { reason: `deploy --remove ${project}`, scope: { projects: new Set([project]) }, services: [] };
+  const reason = `deploy --remove ${project}`;
+  return { reason, action: reason, scope: { projects: new Set([project]) }, services: [] };
 }
 
 async function readIntent(
@@ -83,14 +84,14 @@ async function readIntent(
   await checkNodes(target, { file, parsed, known });
   const edges = await checkEdges(target, { file, services: parsed.services, known });
   for (const warning of edges) ctx.log.warning(warning);
-  const reason = `deploy ${file}`;
+  const about = { reason: `deploy ${file}`, action: `deploy "${file}"` };
   if (service === undefined) {
     const projects = new Set(parsed.services.map((placed) => placed.service.project));
-    return { reason, scope: { projects }, services: parsed.services };
+    return { ...about, scope: { projects }, services: parsed.services };
   }
   const services = parsed.services.filter(({ key }) => key === service);
   if (services.length === 0) throw new InputError(`cannot deploy "${file}": it has no service "${service}"`);
-  return { reason, scope: { key: service }, services };
+  return { ...about, scope: { key: service }, services };
 }
 
 async function readText(file: string): Promise<string> {

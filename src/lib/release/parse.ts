@@ -5,7 +5,6 @@ import { type DesiredService, serviceKey } from '../cluster/wire.ts';
 import { type ConfigDocument, parseYaml } from '../config/document.ts';
 import {
   describePath,
-  describeProblem,
   describeUnknownKey,
   type Problem,
   readIssues,
@@ -87,8 +86,13 @@ function parseContent(document: ConfigDocument): DeployFileContent {
   throw refuse(file, [...problems, ...unknown]);
 }
 
+/** Without the file, which the sentence begins with. */
+function describePlaced({ line, column, message }: Problem): string {
+  return line === undefined ? message : `${line}:${column ?? 1}: ${message}`;
+}
+
 function refuse(file: string, problems: readonly Problem[]): InputError {
-  const told = sortProblems(problems).slice(0, maxTold).map(describeProblem);
+  const told = sortProblems(problems).slice(0, maxTold).map(describePlaced);
   const more = problems.length > told.length ? [`and ${problems.length - told.length} more`] : [];
   return new InputError(`cannot deploy "${file}": ${[...told, ...more].join('; ')}`);
 }

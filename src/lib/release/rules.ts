@@ -2,6 +2,7 @@
 import { findProblems, type Problem } from '../cluster/rules.ts';
 import { type DesiredService, serviceKey } from '../cluster/wire.ts';
 import { claimOf } from './domains.ts';
+import { findIngressProblems, isIngressField } from './ingress-rules.ts';
 import type { DeployService } from './schema.ts';
 
 /** A service of the file, as written and as it will stand in desired.json. */
@@ -12,6 +13,7 @@ export function findFileProblems(services: readonly DefinedService[]): Problem[]
   const perService = services.flatMap(({ written, desired }, index) =>
     [
       ...findProblems(desired).filter(hasOwnWords(desired)),
+      ...findIngressProblems(desired),
       ...edgeProblems(desired),
       ...ownProblems(written),
     ].map(({ path, message }) => ({ path: [index, ...path], message })),
@@ -35,7 +37,8 @@ export function findFileWarnings(services: readonly DefinedService[]): string[] 
 }
 
 function hasOwnWords({ ingress }: DesiredService): (problem: Problem) => boolean {
-  return ({ path }) => !(ingress?.edge === '' && path.join('.') === 'ingress.edge');
+  return (problem) =>
+    !isIngressField(problem) && !(ingress?.edge === '' && problem.path.join('.') === 'ingress.edge');
 }
 
 function edgeProblems({ ingress }: DesiredService): Problem[] {

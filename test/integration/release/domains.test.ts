@@ -34,7 +34,7 @@ describe('a domain that a service of another node has', () => {
       expect([end.status, end.stdout, end.stderr]).toEqual([
         65,
         '',
-        `reeve: cannot deploy ${file}: domain "${told}" of "blog/web" on web-1, web-2 ` +
+        `reeve: cannot deploy "${file}": domain "${told}" of "blog/web" on web-1, web-2 ` +
           'belongs to "shop/web" on web-3, web-4 already\n',
       ]);
     }
