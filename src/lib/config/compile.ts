@@ -2,8 +2,9 @@
 // and rules. Finds all problems, not only the first. Imported only when no compiled form is at hand.
 import { dirname, resolve } from 'node:path';
 import { ConfigError, describeError } from '../errors.ts';
+import { isRecord } from '../state/shape.ts';
 import type { Config } from './config.ts';
-import { type ConfigDocument, parseYaml } from './document.ts';
+import { type ConfigDocument, type KeyPath, parseYaml } from './document.ts';
 import type { Overrides } from './environment.ts';
 import type { Paths } from './paths.ts';
 import { type Problem, readIssues, sortProblems, wantedOf } from './problems.ts';
@@ -63,17 +64,24 @@ function openWork(
   const parsed = parseYaml(file, main?.text ?? '');
   findings.problems.push(...parsed.problems);
   const document = parsed.document ?? { file, value: undefined, placeOf: () => undefined };
-  const broken = checkShape(document, findings);
+  const { broken, strays } = checkShape(document, findings);
   const isMapping = typeof document.value === 'object' && document.value !== null;
-  const sections = { ...(isMapping ? (document.value as Work['sections']) : {}) };
+  const sections = isMapping ? withoutPaths(document.value as Work['sections'], strays) : {};
   if (parsed.problems.length === 0) nameSeedFiles(sections, around.overrides, findings);
   return { ...around, document, sections, broken, sources: main ? [main] : [], seedFiles: {}, findings };
 }
 
-function checkShape(document: ConfigDocument, findings: Findings): ReadonlySet<string> {
+/** Nothing else in their section goes by these: it can be looked at without them. */
+const standAlone = new Set(['caddy', 'balancer', 'haproxy', 'intervals', 'docker']);
+
+/** `strays`: wrong values that stand alone. */
+function checkShape(
+  document: ConfigDocument,
+  findings: Findings,
+): { broken: ReadonlySet<string>; strays: readonly KeyPath[] } {
   const value = document.value ?? {};
   const parsed = configSchema.safeParse(value, { error: wantedOf });
-  if (parsed.success) return new Set();
+  if (parsed.success) return { broken: new Set(), strays: [] };
   const { issues } = parsed.error;
   const { problems, unknownKeys } = readIssues(issues, {
     document,
@@ -83,7 +91,27 @@ function checkShape(document: ConfigDocument, findings: Findings): ReadonlySet<s
   });
   findings.problems.push(...problems, ...placeUnknownKeys(unknownKeys, document));
   const mismatches = issues.filter((issue) => issue.code !== 'unrecognized_keys');
-  return new Set(mismatches.map((issue) => String(issue.path[0])));
+  const paths = mismatches.map(({ path }) =>
+    path.map((step) => (typeof step === 'number' ? step : String(step))),
+  );
+  const isAlone = ([section, key]: KeyPath): boolean => section === 'cluster' && standAlone.has(String(key));
+  return {
+    broken: new Set(paths.filter((path) => !isAlone(path)).map(([section]) => String(section))),
+    strays: paths.filter(isAlone),
+  };
+}
+
+function withoutPaths(sections: Work['sections'], paths: readonly KeyPath[]): Work['sections'] {
+  if (paths.length === 0) return { ...sections };
+  const kept = structuredClone(sections) as Record<string, unknown>;
+  for (const path of paths) {
+    const holder = path
+      .slice(0, -1)
+      .reduce<unknown>((at, step) => (isRecord(at) ? at[step] : undefined), kept);
+    const last = path.at(-1);
+    if (isRecord(holder) && last !== undefined) delete holder[last];
+  }
+  return kept as Work['sections'];
 }
 
 /** The seed systems' variables name their files; agenda-node's yields to a file named here, launch-pad's does not. */

@@ -231,44 +231,6 @@ describe('variables of launch-pad', () => {
   });
 });
 
-describe('the edge’s part', () => {
-  it('takes ports, issuer and authority of Caddy, and the place of HAProxy', async () => {
-    const cluster = await loadCluster(
-      'cluster: { nodeId: a, role: edge, balancer: haproxy,\n' +
-        '  caddy: { httpPort: 8080, httpsPort: 8443, issuer: acme, email: a@b.c, acmeDirectory: "https://ca/dir" },\n' +
-        '  haproxy: { address: "[::1]:7301", directory: /srv/balancer } }\n',
-    );
-    expect([cluster.caddy, cluster.haproxy]).toEqual([
-      {
-        admin: 'http://127.0.0.1:2019',
-        httpPort: 8080,
-        httpsPort: 8443,
-        issuer: 'acme',
-        email: 'a@b.c',
-        acmeDirectory: 'https://ca/dir',
-      },
-      { address: '[::1]:7301', directory: '/srv/balancer' },
-    ]);
-  });
-
-  it.each([
-    ['caddy: { httpPort: 443 }', '1:42: cluster.caddy.httpPort must differ from cluster.caddy.httpsPort'],
-    ['caddy: { email: me }', '1:39: cluster.caddy.email must be an e-mail address, not "me"'],
-    ['caddy: { issuer: internal, email: a@b.c }', '1:57: cluster.caddy.email is only for the issuer "acme"'],
-    [
-      'haproxy: { address: "0.0.0.0:7300" }',
-      '1:43: cluster.haproxy.address must be IP:PORT on the loopback, not "0.0.0.0:7300": only Caddy may reach it',
-    ],
-    [
-      'haproxy: { address: "127.0.0.1:0" }',
-      '1:43: cluster.haproxy.address must be IP:PORT on the loopback, not "127.0.0.1:0": only Caddy may reach it',
-    ],
-  ])('refuses %s', async (settings, problem) => {
-    const home = await createConfigHome(`cluster: { nodeId: a, ${settings} }\n`);
-    expect(await home.problems()).toEqual([`reeve.yaml:${problem}`]);
-  });
-});
-
 describe('a URL of a file', () => {
   it.each([
     ['store', 'file:///srv/a%2Fb'],
