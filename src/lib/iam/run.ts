@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { ConfigError, UsageError } from '../errors.ts';
 import { nodeIdPattern } from '../ids.ts';
 import type { Outcome } from '../outcome.ts';
-import { parseBucketUrl } from '../store/open.ts';
+import { parseBucketUrl } from '../store/bucket-url.ts';
 import { type PolicyPlace, partitionOf } from './place.ts';
 import { type PolicyRole, planStatements } from './plan.ts';
 import { renderPolicy } from './policy.ts';

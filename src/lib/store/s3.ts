@@ -7,8 +7,10 @@ import {
   HeadObjectCommand,
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
-import type { CloudPlace } from '../aws/settings.ts';
+import { type CloudPlace, cloudPlaceOf } from '../aws/settings.ts';
+import { parseBucketUrl } from './bucket-url.ts';
 import { isKey, requireKey, requirePrefix } from './key.ts';
+import type { StorePlace } from './open.ts';
 import { confirmAbsence, requireBucket } from './s3-absence.ts';
 import {
   type Bucket,
@@ -32,6 +34,11 @@ export type S3Place = {
   place: CloudPlace;
   limits?: S3Limits;
 };
+
+/** Throws ConfigError for a URL that names no bucket. */
+export function openBucket({ store, region = 'local', endpoint }: StorePlace, signal?: AbortSignal): Store {
+  return openS3Store({ ...parseBucketUrl(store), place: cloudPlaceOf({ region, endpoint }) }, signal);
+}
 
 export function openS3Store(
   { bucket: name, prefix, place, limits = defaultS3Limits }: S3Place,
