@@ -89,7 +89,8 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     path: 'edge',
-    summary: 'bring Caddy and the balancer to the routes that the nodes publish',
+    summary:
+      'bring Caddy and the balancer to the routes that the nodes publish (with --dry-run, exit 2 if anything)',
     options: [dryRunOption],
     locks: true,
     load: () => import('./edge.ts'),
@@ -115,7 +116,7 @@ export const commands: readonly CommandSpec[] = [
   {
     path: 'history',
     summary: 'what was done, when, by which run, and why',
-    arguments: [{ name: '[project/service]', description: 'only this service' }],
+    arguments: [{ name: '[project/service]', description: 'only this service, or a domain on an edge' }],
     options: [
       { flags: '--since <time>', description: 'a duration (2h) or an instant (2026-06-04T03:00:00Z)' },
     ],

@@ -107,7 +107,7 @@ export function isProbePath(path: string): boolean {
 function whyNot(domain: string, hostPort: unknown): string | undefined {
   if (!isRoutable(domain)) return 'it is no domain name';
   const isPort = Number.isInteger(hostPort) && (hostPort as number) >= 1 && (hostPort as number) <= 65_535;
-  return isPort ? undefined : `port ${quote(hostPort)} is none from 1 to 65535`;
+  return isPort ? undefined : `port ${quote(hostPort)} is not between 1 and 65535`;
 }
 
 /** One service has one health check on all its replicas: a second one for the domain is another service's. */

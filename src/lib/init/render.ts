@@ -28,7 +28,9 @@ function renderCluster(answers: ConfigAnswers): string[] {
     '# The configuration of reeve on this machine. `reeve config check` says what is wrong with it,',
     '# `reeve config show` what holds, defaults and environment included. Lines with one # are defaults.',
     '',
-    '# What this node runs, as deployed with `reeve deploy`.',
+    answers.roles.includes('app')
+      ? '# What this node runs, as deployed with `reeve deploy`.'
+      : '# What this edge routes: the domains of the services that name it, on other nodes.',
     'cluster:',
     ...setting(`nodeId: ${renderScalar(answers.nodeId)}`),
     ...setting(`clusterId: ${renderScalar(answers.clusterId)}`),
@@ -61,8 +63,10 @@ function renderCluster(answers: ConfigAnswers): string[] {
 
 function renderEdgeSettings(): string[] {
   return [
-    ...fallback('caddy: { issuer: acme }', 'internal: Caddy signs itself, for private networks'),
+    '  # caddy.issuer: acme, with `email: YOU@EXAMPLE.COM` for its account; internal: Caddy signs itself, for private networks',
+    ...fallback('caddy: { admin: "http://127.0.0.1:2019", httpPort: 80, httpsPort: 443, issuer: acme }'),
     ...fallback('balancer: auto', 'haproxy (behind Caddy) where it is installed, else caddy alone'),
+    ...fallback('haproxy: { address: "127.0.0.1:7300", directory: /run/reeve-balancer }'),
   ];
 }
 

@@ -77,5 +77,7 @@ function report(session: Session, step: Step, error: string | undefined): void {
   session.events.push({ at, run: ctx.runId, concern: 'reconcile', ...action, outcome });
   const subject = step.index === undefined ? step.key : `${step.key}#${step.index}`;
   if (error === undefined) ctx.log.info(`${action.action} ${subject}: ${step.reason}`);
+  // What has failed is the release; of an abort that could not be done the error says so.
+  else if (step.action === 'abortReplica') ctx.log.error(`${action.action} ${subject}: ${foldLines(error)}`);
   else ctx.log.error(`${action.action} ${subject} failed: ${foldLines(error)}`);
 }

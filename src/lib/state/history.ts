@@ -26,7 +26,14 @@ export type HistoryEvent = {
 
 type HistoryOutcome = 'done' | 'failed' | 'deferred' | 'refused' | 'unknown';
 
-export type HistoryFilter = { since?: Date; project?: string; service?: string; concern?: string };
+export type HistoryFilter = {
+  since?: Date;
+  project?: string;
+  service?: string;
+  concern?: string;
+  /** A word of the reason, such as a domain. */
+  mention?: string;
+};
 
 type StatePaths = Pick<Paths, 'stateDir'>;
 
@@ -132,6 +139,7 @@ function parseEvent(line: string): HistoryEvent | undefined {
 function matchesFilter(event: HistoryEvent, filter: HistoryFilter): boolean {
   if (filter.since !== undefined && !(Date.parse(event.at) >= filter.since.getTime())) return false;
   if (filter.concern !== undefined && event.concern !== filter.concern) return false;
+  if (filter.mention !== undefined && !event.reason.split(/[\s,:]+/).includes(filter.mention)) return false;
   if (filter.project !== undefined && event.project !== filter.project) return false;
   return filter.service === undefined || event.service === filter.service;
 }

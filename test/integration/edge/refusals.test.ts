@@ -24,7 +24,7 @@ describe.each(['caddy', 'haproxy'] as const)('an edge that balances by %s', (bal
     expect(partial.outcome).toBe('partial');
     expect(partial.troubles.map(({ subject, message }) => `${subject}: ${message}`)).toEqual([
       'app-1 a b:20001: it is no domain name',
-      'app-1 c.example.com:70000: port 70000 is none from 1 to 65535',
+      'app-1 c.example.com:70000: port 70000 is not between 1 and 65535',
       'app-3 shard: its privateIp "" is no address to reach the node at',
       'app-4 shard: it is not whole JSON',
       'app-5 shard: it says that it is node "app-6": two writers share it',

@@ -166,6 +166,26 @@ describe('the status of a machine that is an edge', () => {
   });
 });
 
+describe('the history of a domain', () => {
+  it('has what the edge did for it, and nothing of another one', async () => {
+    const edge = await startEdge({ balancer: 'haproxy' });
+    const backend = await startBackend('one');
+    const at = (domain: string) => ({ domain, hostPort: backend.port });
+    edge.publish('app-1', [at('a.example.com')]);
+    await edge.tick();
+    edge.publish('app-1', [at('a.example.com'), at('b.example.com')]);
+    await edge.tick();
+    const actionsOf = async (domain: string): Promise<string[]> => {
+      const end = await edge.reeve('history', domain, '--json');
+      const { events } = JSON.parse(end.stdout) as { events: { action: string }[] };
+      return events.map(({ action }) => action);
+    };
+    expect(await actionsOf('B.example.com')).toEqual(['write', 'reload', 'push']);
+    expect(await actionsOf('c.example.com')).toEqual([]);
+    expect((await edge.reeve('history', 'shop/web/more')).status).toBe(64);
+  });
+});
+
 describe('the status of the cluster', () => {
   it('has edges with their routes and balancers, and those that were never seen', async () => {
     const machine = makeMachine();

@@ -86,24 +86,29 @@ describe('a shard', () => {
     ],
     ['no domain at all', { hostPort: 20002 }, 'a backend without a domain', 'it is no domain name'],
     ['nothing', null, 'a backend without a domain', 'it is no domain name'],
-    ['port 0', { domain: 'b.example.com', hostPort: 0 }, 'b.example.com:0', 'port 0 is none from 1 to 65535'],
+    [
+      'port 0',
+      { domain: 'b.example.com', hostPort: 0 },
+      'b.example.com:0',
+      'port 0 is not between 1 and 65535',
+    ],
     [
       'a port out of range',
       { domain: 'b.example.com', hostPort: 65_536 },
       'b.example.com:65536',
-      'port 65536 is none from 1 to 65535',
+      'port 65536 is not between 1 and 65535',
     ],
     [
       'a port that is text',
       { domain: 'b.example.com', hostPort: '80' },
       'b.example.com:80',
-      'port "80" is none from 1 to 65535',
+      'port "80" is not between 1 and 65535',
     ],
     [
       'half a port',
       { domain: 'b.example.com', hostPort: 1.5 },
       'b.example.com:1.5',
-      'port 1.5 is none from 1 to 65535',
+      'port 1.5 is not between 1 and 65535',
     ],
     [
       'a domain that another service of the node has, with another health check',

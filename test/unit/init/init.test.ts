@@ -206,6 +206,7 @@ describe('init', () => {
 describe('the text of a new configuration', () => {
   it.each([
     ['app', ['app']],
+    ['edge', ['edge']],
     ['both', ['app', 'edge']],
   ] as const)('for %s is as kept', async (name, roles) => {
     const text = renderConfig({
