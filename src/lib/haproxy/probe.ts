@@ -2,6 +2,7 @@
 // that there is no route for a request that names none.
 import { request } from 'node:http';
 import { systemErrorCode, UnavailableError } from '../errors.ts';
+import { formatDuration } from '../time.ts';
 
 /** A start by socket activation included. */
 const timeoutMs = 5_000;
@@ -21,16 +22,18 @@ export async function requireFrontend(
         body += chunk.slice(0, 1000);
       });
       response.on('end', () => resolve(body.includes(word) ? undefined : 'something else answers there'));
-      response.on('error', (error) => resolve(error.message));
+      response.on('error', (error) => resolve(describeCause(error)));
     });
-    outgoing.on('error', (error) =>
-      resolve(systemErrorCode(error) === 'ECONNREFUSED' ? 'nothing listens there' : error.message),
-    );
+    outgoing.on('error', (error) => resolve(describeCause(error)));
     outgoing.end();
   });
   if (cause === undefined) return;
-  const code = signal.aborted ? 'interrupted' : 'unavailable';
-  throw new UnavailableError(`cannot pass requests on to HAProxy at "${address}": ${cause}: ${remedy}`, {
-    code,
-  });
+  const about = `cannot pass requests on to HAProxy at "${address}"`;
+  if (signal.aborted) throw new UnavailableError(`${about}: interrupted`, { code: 'interrupted' });
+  throw new UnavailableError(`${about}: ${cause}: ${remedy}`);
+}
+
+function describeCause(error: Error): string {
+  if (systemErrorCode(error) === 'ECONNREFUSED') return 'nothing listens there';
+  return error.name === 'AbortError' ? `no answer within ${formatDuration(timeoutMs)}` : error.message;
 }

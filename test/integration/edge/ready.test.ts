@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startBackend } from '../../support/backends.ts';
@@ -65,6 +65,16 @@ it('leaves Caddy as it is where something else has HAProxy’s address', async (
   const address = `127.0.0.1:${(other.address() as AddressInfo).port}`;
   configure(edge, { balancer: 'haproxy', haproxy: { address, directory: edge.root } });
   await expectUntouched(edge, /something else answers there/);
+});
+
+it('leaves Caddy as it is where what has HAProxy’s address hangs', async () => {
+  const edge = await startServing('caddy');
+  const silent = createTcpServer();
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void silent.close());
+  const address = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  configure(edge, { balancer: 'haproxy', haproxy: { address, directory: edge.root } });
+  await expectUntouched(edge, /no answer within 5s/);
 });
 
 it('says of an admin address that answers something else that it is not Caddy’s', async () => {
