@@ -90,7 +90,8 @@ function describeStranger({ name, why }: Stranger): string {
 function summarize(actions: readonly ActionReport[], unfinished: boolean): string {
   const counts = new Map<string, number>();
   for (const { action, outcome } of actions) {
-    const word = outcome === 'failed' ? `failed ${action}` : action;
+    // What an abort tells is the failure of a release, not its own.
+    const word = outcome === 'failed' && action !== 'abort' ? `failed ${action}` : action;
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
   const parts = [...counts].map(([word, count]) => `${count} ${word}`).join(', ');

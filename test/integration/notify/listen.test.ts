@@ -87,8 +87,10 @@ describe('reeve listen', () => {
     const node = makeListeningNode(notified.env);
     const findings = async (): Promise<string[]> => {
       const end = await node.machine.start(['doctor', '--json'], notified.env).ended;
-      const told = (JSON.parse(end.stdout) as { findings: { where?: string; what: string }[] }).findings;
-      return told.filter(({ where }) => where === 'listen').map(({ what }) => what);
+      const told = (JSON.parse(end.stdout) as { findings: { check: string; what: string }[] }).findings;
+      return told
+        .filter(({ check, what }) => check === 'runs' && what.includes('listen'))
+        .map(({ what }) => what);
     };
     expect(await findings()).toEqual(['listen has had no good run yet, and one is due every 15m']);
     const listening = node.start('--window', '60');
