@@ -97,7 +97,10 @@ async function startWorld(balancer: 'caddy' | 'haproxy'): Promise<World> {
     );
     mkdirSync(join(edge.storeDir, 'nodes/app-2'), { recursive: true });
     const draining = [{ domain: 'd0.test', hostPort: own(n + 1).port }];
-    writeFileSync(join(edge.storeDir, 'nodes/app-2/reeve.json'), JSON.stringify({ draining }));
+    writeFileSync(
+      join(edge.storeDir, 'nodes/app-2/reeve.json'),
+      JSON.stringify({ nodeId: 'app-2', draining }),
+    );
     forgetLastPush(edge);
   };
   const converge = async (n: number): Promise<void> => {
