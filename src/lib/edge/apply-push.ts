@@ -6,6 +6,7 @@ import { explainPush } from './explain.ts';
 import type { EdgeFacts } from './facts.ts';
 import type { EdgePlan } from './plan.ts';
 import { pushCaddy } from './push.ts';
+import { findRefusal } from './refusal.ts';
 import type { Route } from './route.ts';
 import type { EdgeSession } from './session.ts';
 
@@ -27,6 +28,8 @@ export async function applyPush(session: EdgeSession, facts: EdgeFacts, plan: Ed
   const read = live.kind === 'read' ? { text: live.text, ...(live.etag && { etag: live.etag }) } : undefined;
   const { edge, ctx } = session;
   const beforeSend = async (): Promise<void> => {
+    const refusal = findRefusal(facts, plan.inputs);
+    if (refusal !== undefined) throw refusal;
     await session.balancer.requireReady();
     await pausePush(session, memory);
   };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import { defineDocument } from '../state/document.ts';
 import { isRecord, requireRecordOf, requireText } from '../state/shape.ts';
+import { isRoutable } from './route.ts';
 import type { CheckedShard } from './shard.ts';
 
 /** What was in force when a tick had nothing to complain of: while all of it is the same there is nothing to do. */
@@ -18,6 +19,9 @@ export type Settled = {
   backends: number;
 };
 
+/** A document that Caddy would not have: each further try would leave listeners behind in it. */
+export type Refusal = { inputs: string; textHash: string; at: string; tries: number; message: string };
+
 export type EdgeDocument = {
   /** sha256 over the sorted `key@etag` lines of the last listing. */
   listing: string;
@@ -28,6 +32,7 @@ export type EdgeDocument = {
   /** Since when something in force is in no shard, by subject. */
   missingSince: Readonly<Record<string, string>>;
   settled: Settled | null;
+  refused: Refusal | null;
   /** When Caddy last took a document from us. */
   lastReloadAt: string | null;
   /** Fingerprints of the shards in force, by node. */
@@ -44,6 +49,7 @@ export const emptyEdge: EdgeDocument = {
   contents: '',
   missingSince: {},
   settled: null,
+  refused: null,
   lastReloadAt: null,
   applied: {},
   repairs: 0,
@@ -53,13 +59,14 @@ export const emptyEdge: EdgeDocument = {
 export const edgeDocument = defineDocument<EdgeDocument>({
   version: 1,
   parse: (raw) => {
-    const { settled, lastReloadAt, repairs, caddy } = raw;
+    const { settled, refused, lastReloadAt, repairs, caddy } = raw;
     return {
       listing: requireText(raw, 'listing'),
       etags: requireRecordOf(raw, 'etags', isText),
       contents: requireText(raw, 'contents'),
       missingSince: requireRecordOf(raw, 'missingSince', isText),
       settled: isRecord(settled) ? parseSettled(settled) : null,
+      refused: isRecord(refused) ? parseRefusal(refused) : null,
       lastReloadAt: isText(lastReloadAt) ? lastReloadAt : null,
       applied: requireRecordOf(raw, 'applied', isText),
       repairs: Number.isSafeInteger(repairs) ? (repairs as number) : 0,
@@ -97,6 +104,23 @@ function parseSettled(raw: Record<string, unknown>): Settled {
   };
 }
 
+function parseRefusal(raw: Record<string, unknown>): Refusal {
+  return {
+    inputs: requireText(raw, 'inputs'),
+    textHash: requireText(raw, 'textHash'),
+    at: requireText(raw, 'at'),
+    tries: Number(raw['tries']),
+    message: requireText(raw, 'message'),
+  };
+}
+
+function isBackend(raw: unknown): boolean {
+  if (!isRecord(raw)) return false;
+  const { domain, host, port, healthPath } = raw;
+  const isPlace = isText(host) && Number.isInteger(port);
+  return isPlace && isText(domain) && isRoutable(domain) && (healthPath === undefined || isText(healthPath));
+}
+
 function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
@@ -105,7 +129,6 @@ function isText(value: unknown): value is string {
 function isShard(value: unknown): value is CheckedShard {
   if (!isRecord(value) || !isText(value['node']) || !isText(value['fingerprint'])) return false;
   const { backends, rejected } = value;
-  const isBackend = (one: unknown): boolean => isRecord(one) && isText(one['domain']) && isText(one['host']);
   return (
     Array.isArray(backends) &&
     backends.every(isBackend) &&

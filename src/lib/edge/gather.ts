@@ -2,15 +2,14 @@
 import { fetchConfig } from '../caddy/admin.ts';
 import { reeveKey, upstreamPrefix } from '../cluster/keys.ts';
 import { describeError, UnavailableError } from '../errors.ts';
-import { readDocument } from '../state/document.ts';
 import { isRecord } from '../state/shape.ts';
 import type { Store } from '../store/store.ts';
 import { formatDuration } from '../time.ts';
 import { version } from '../version.ts';
-import { type EdgeShardsDocument, edgeShardsDocument, edgeShardsPath } from './documents.ts';
 import type { EdgeFacts, Glance, LiveCaddy } from './facts.ts';
 import { listShards, type ShardList } from './gather-shards.ts';
 import { readLiveRoutes } from './live-routes.ts';
+import { readShards } from './memory.ts';
 import { mergeShards } from './merge.ts';
 import { isDocumentKnown } from './plan.ts';
 import { hashConfigText } from './push.ts';
@@ -23,7 +22,7 @@ export type Glanced = { glance: Glance; list: ShardList };
 /** Asks all three at once. Throws UnavailableError where the shards cannot be read; that others do not answer is a fact. */
 export async function glanceAtEdge(session: EdgeSession): Promise<Glanced> {
   const { edge, store, memory, ctx, balancer } = session;
-  const shardMemory = { known: memory, readShards: () => readShards(session) };
+  const shardMemory = { known: memory, readShards: () => readShards(ctx) };
   const [list, live, stamp] = await Promise.all([
     requireAnswer(store, listShards(store, upstreamPrefix(edge.clusterId, edge.edgeId), shardMemory)),
     readLive(session),
@@ -75,12 +74,6 @@ const noShards: Rejection = {
   subject: 'upstream/',
   reason: 'no shard is left: the last routes stay',
 };
-
-async function readShards({ ctx }: EdgeSession): Promise<EdgeShardsDocument['shards'] | undefined> {
-  const options = { now: ctx.clock.now(), log: ctx.log, repair: false };
-  const read = await readDocument(edgeShardsPath(ctx.paths), edgeShardsDocument, options);
-  return read.kind === 'ok' || read.kind === 'recovered' ? read.value.shards : undefined;
-}
 
 async function readLive({ edge, ctx }: EdgeSession): Promise<LiveCaddy> {
   try {

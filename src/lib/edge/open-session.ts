@@ -4,12 +4,12 @@ import { findCaddyBinary, knowsCloseDelay, readCaddyVersion } from '../caddy/ver
 import type { NodeConfig } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { usesHaproxy } from '../haproxy/binary.ts';
-import { readDocument } from '../state/document.ts';
 import { openStore } from '../store/open.ts';
 import type { Balancer } from './balancer.ts';
 import { buildCaddyDocument, type DocumentSettings } from './caddy-document.ts';
-import { type EdgeDocument, edgeDocument, edgePath, emptyEdge } from './documents.ts';
+import type { EdgeDocument } from './documents.ts';
 import { createHaproxyBalancer } from './haproxy-balancer.ts';
+import { readMemory } from './memory.ts';
 import type { EdgeSession } from './session.ts';
 
 export async function openEdgeSession(
@@ -17,9 +17,7 @@ export async function openEdgeSession(
   edge: NodeConfig & { edgeId: string },
   { readOnly }: { readOnly: boolean },
 ): Promise<EdgeSession> {
-  const options = { now: ctx.clock.now(), log: ctx.log, repair: !readOnly };
-  const read = await readDocument(edgePath(ctx.paths), edgeDocument, options);
-  const memory = read.kind === 'ok' || read.kind === 'recovered' ? read.value : emptyEdge;
+  const memory = await readMemory(ctx, { repair: !readOnly });
   const caddy = await findCaddy(ctx, memory.caddy);
   const settings = { caddy: edge.caddy, closeDelay: caddy?.closeDelay === true };
   const balancer = await openBalancer(ctx, edge, settings);

@@ -21,6 +21,7 @@ import { gatherEdge, glanceAtEdge } from './gather.ts';
 import type { ShardList } from './gather-shards.ts';
 import { recordChanges } from './history.ts';
 import { type EdgePlan, isSettled, planEdge } from './plan.ts';
+import { noteRefusal } from './refusal.ts';
 import { reportEdge, type Trouble } from './report.ts';
 import { isSameDocument } from './same-document.ts';
 import type { EdgeSession } from './session.ts';
@@ -92,12 +93,17 @@ function remember({ caddy, memory }: EdgeSession, done: Done): EdgeDocument {
     contents: list.contents,
     missingSince: plan.missingSince,
     settled: pushed === undefined ? memory.settled : settle(done),
+    refused: pushed === undefined ? noteRefusal(facts, plan.inputs, caddyErrorIn(troubles)) : null,
     lastReloadAt: isSent ? endedAt : memory.lastReloadAt,
     // Where something failed, what was in force before: a node whose shard is another by now finds no answer in it.
     applied: balanced !== undefined && pushed !== undefined ? plan.acknowledgeable : memory.applied,
     repairs: memory.repairs + (isSent && isLost(facts) ? 1 : 0),
     caddy: pushed === undefined ? withoutRefused(caddy, troubles) : caddy,
   };
+}
+
+function caddyErrorIn(troubles: readonly Trouble[]): unknown {
+  return troubles.find(({ subject }) => subject === 'caddy')?.error;
 }
 
 /** The file of Caddy has been replaced, and the old one still runs: it is asked for less until the next file. */

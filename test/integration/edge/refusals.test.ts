@@ -1,5 +1,7 @@
 // What of the shards cannot be served is refused by name; the rest is served.
-import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startBackend } from '../../support/backends.ts';
@@ -59,5 +61,52 @@ describe.each(['caddy', 'haproxy'] as const)('an edge that balances by %s', (bal
       'it is no domain name',
     ]);
     expect((await fetchOnceServed(edge.caddy, 'a.example.com')).body).toContain('one');
+  });
+});
+
+describe('a document that Caddy cannot start with', () => {
+  it('is not sent again at each look: Caddy goes on listening with what it has refused', async () => {
+    const edge = await startEdge({ balancer: 'caddy' });
+    const backend = await startBackend('one');
+    const occupant = createServer().listen(edge.caddy.settings.httpPort, '0.0.0.0');
+    await once(occupant, 'listening');
+    edge.publish('app-1', [{ domain: 'a.example.com', hostPort: backend.port }]);
+    const first = await edge.tick(1);
+    expect(first.troubles).toMatchObject([{ subject: 'caddy', message: expect.stringContaining('in use') }]);
+    const pushes = (await edge.caddy.changes()).length;
+    const second = await edge.tick(1);
+    expect(second.troubles[0]?.message).toMatch(
+      /in use.*; not sent again before .*: once it is solved, restart Caddy/,
+    );
+    expect((await edge.caddy.changes()).length).toBe(pushes);
+    occupant.close();
+    const memory = edge.memory();
+    const longAgo = new Date(Date.now() - 120_000).toISOString();
+    writeFileSync(
+      join(edge.root, 'state/edge.json'),
+      JSON.stringify({ version: 1, ...memory, refused: { ...memory.refused, at: longAgo } }),
+    );
+    await edge.caddy.restart();
+    expect(await edge.tick()).toMatchObject({ troubles: [], actions: [{ action: 'push' }] });
+    expect((await fetchOnceServed(edge.caddy, 'a.example.com')).status).toBe(200);
+    expect(edge.memory().refused).toBeNull();
+  });
+});
+
+describe('a memory that cannot be used', () => {
+  it.each([
+    ['of a newer reeve', (path: string) => writeFileSync(path, '{"version":99}')],
+    ['that is a directory', (path: string) => mkdirSync(path)],
+  ])('%s keeps no route from being served', async (_what, spoil) => {
+    const edge = await startEdge({ balancer: 'caddy' });
+    const backend = await startBackend('one');
+    for (const name of ['edge.json', 'edge-shards.json']) {
+      mkdirSync(join(edge.root, 'state'), { recursive: true });
+      spoil(join(edge.root, 'state', name));
+    }
+    edge.publish('app-1', [{ domain: 'a.example.com', hostPort: backend.port }]);
+    await edge.reeve('edge');
+    expect((await fetchOnceServed(edge.caddy, 'a.example.com')).status).toBe(200);
+    expect(edge.status().edgeRoutes).toHaveLength(1);
   });
 });
