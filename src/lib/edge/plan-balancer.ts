@@ -78,7 +78,7 @@ function planServers(facts: BalancerFacts): ServerStep[] {
 export function hasDrained({ routes, live }: Pick<BalancerFacts, 'routes' | 'live'>): boolean {
   return routes.some((route) => {
     const left = leavingServers(route, live.servers.get(backendName(route.domain)) ?? new Map());
-    return left.some(([, state]) => state !== 'ready');
+    return left.some(([, state]) => state === 'drain' || state === 'maint');
   });
 }
 
@@ -106,13 +106,20 @@ function planJoin(route: Route, backend: Backend, servers: ReadonlyMap<string, S
   const step = buildStep(route, serverName(backend), dialOf(backend));
   if (state === undefined) return [{ ...step, action: 'add', reason: 'a node serves it' }];
   // By whom cannot be told: a server that has just been added begins switched off, too.
-  const reason = state === 'drain' ? 'a node serves it again, and it is drained' : 'it is switched off';
+  const reason = whyNotReady[state];
   return [{ ...step, action: 'ready', reason }];
 }
 
+const whyNotReady: Readonly<Record<Exclude<ServerState, 'ready'>, string>> = {
+  drain: 'a node serves it again, and it is drained',
+  maint: 'it is switched off',
+  altered: 'somebody has given it another address or weight',
+};
+
 /** Drained at a first look, deleted at a later one that finds it without connections: nobody's tunnel is cut. */
 function planLeave(step: BareStep, state: ServerState, busy: ReadonlySet<string>): ServerStep[] {
-  if (state === 'ready') return [{ ...step, action: 'drain', reason: 'no node serves it any more' }];
+  if (state === 'ready' || state === 'altered')
+    return [{ ...step, action: 'drain', reason: 'no node serves it any more' }];
   const { backend, server } = step.target;
   return busy.has(`${backend}/${server}`)
     ? []

@@ -1,8 +1,11 @@
 // Reads what HAProxy answers. Pure.
 import { UnavailableError } from '../errors.ts';
 
-/** What an operator has said, not what health checks found: `maint` takes nothing, `drain` nothing new. */
-export type ServerState = 'ready' | 'drain' | 'maint';
+/**
+ * What an operator has said, not what health checks found: `maint` takes nothing, `drain` nothing new, and `altered` has
+ * another address or weight than it was made with.
+ */
+export type ServerState = 'ready' | 'drain' | 'maint' | 'altered';
 
 /** States by server, by backend. */
 export type ServerStates = ReadonlyMap<string, ReadonlyMap<string, ServerState>>;
@@ -43,10 +46,10 @@ const drainBits = 0x08 | 0x10;
 /** Out of `show servers state`. */
 export function parseServerStates(answer: string): ServerStates {
   const states = new Map<string, Map<string, ServerState>>();
-  for (const [backend, server, state] of readServers(answer)) {
-    const servers = states.get(backend);
-    if (servers === undefined) states.set(backend, new Map([[server, stateOf(Number(state))]]));
-    else servers.set(server, stateOf(Number(state)));
+  for (const line of readServers(answer)) {
+    const servers = states.get(line.backend);
+    if (servers === undefined) states.set(line.backend, new Map([[line.server, stateOf(line)]]));
+    else servers.set(line.server, stateOf(line));
   }
   return states;
 }
@@ -54,9 +57,9 @@ export function parseServerStates(answer: string): ServerStates {
 /** The same as one text, which is alike for the same servers; undefined where one of them is not ready. */
 export function describeReadyServers(answer: string): string | undefined {
   const lines: string[] = [];
-  for (const [backend, server, bits] of readServers(answer)) {
-    if (bits !== '0') return undefined;
-    lines.push(`${backend}/${server}`);
+  for (const line of readServers(answer)) {
+    if (stateOf(line) !== 'ready') return undefined;
+    lines.push(`${line.backend}/${line.server}`);
   }
   return lines.join('\n');
 }
@@ -72,7 +75,7 @@ export type ServerHealth = {
 /** By backend, out of `show servers state`. */
 export function parseServerHealth(answer: string): ReadonlyMap<string, ServerHealth> {
   const health = new Map<string, { up: number; down: string[] }>();
-  for (const [backend, server, bits, state] of readServers(answer)) {
+  for (const { backend, server, bits, health: state } of readServers(answer)) {
     const known = health.get(backend) ?? { up: 0, down: [] };
     health.set(backend, known);
     if (bits !== '0') continue;
@@ -82,31 +85,46 @@ export function parseServerHealth(answer: string): ReadonlyMap<string, ServerHea
   return health;
 }
 
-type ServerLine = readonly [backend: string, server: string, bits: string, state: string];
+/** `bits` is what an operator has said, `health` what checks have found; as HAProxy writes them. */
+type ServerLine = {
+  backend: string;
+  server: string;
+  address: string;
+  health: string;
+  bits: string;
+  weight: string;
+  firstWeight: string;
+  port: string;
+};
 
-/** Backend, server, what an operator has said (as bits) and what checks have, below a version and the columns' names. */
+const columnNames = [
+  'be_name',
+  'srv_name',
+  'srv_addr',
+  'srv_op_state',
+  'srv_admin_state',
+  'srv_uweight',
+  'srv_iweight',
+  'srv_port',
+];
+
+/** Line by line, below a version and the columns' names. */
 function* readServers(answer: string): Generator<ServerLine> {
   const [version = '', header = ''] = answer.split('\n', 2);
   const columns = header.replace(/^# /, '').split(' ');
-  const places = ['be_name', 'srv_name', 'srv_admin_state', 'srv_op_state'].map((name) =>
-    columns.indexOf(name),
-  ) as [number, number, number, number];
+  const places = columnNames.map((name) => columns.indexOf(name));
   if (version !== '1' || Math.min(...places) < 0) {
     throw new UnavailableError('cannot read the servers of HAProxy: its answer has another form');
   }
-  const [backendAt, serverAt, bitsAt, stateAt] = places;
   // Thousands of lines with two dozen fields each: no more of them than are needed.
   const fieldsRead = Math.max(...places) + 1;
   for (const line of linesAfter(answer, version.length + header.length + 2)) {
     const fields = line.split(' ', fieldsRead);
-    const [backend, server, bits, state] = [
-      fields[backendAt],
-      fields[serverAt],
-      fields[bitsAt],
-      fields[stateAt],
-    ];
-    if (backend !== undefined && server !== undefined && bits !== undefined && state !== undefined)
-      yield [backend, server, bits, state];
+    if (fields.length < fieldsRead) continue;
+    const [backend, server, address, health, bits, weight, firstWeight, port] = places.map(
+      (place) => fields[place] as string,
+    ) as [string, string, string, string, string, string, string, string];
+    yield { backend, server, address, health, bits, weight, firstWeight, port };
   }
 }
 
@@ -119,9 +137,19 @@ function* linesAfter(text: string, start: number): Generator<string> {
   }
 }
 
-function stateOf(bits: number): ServerState {
+function stateOf(line: ServerLine): ServerState {
+  const bits = Number(line.bits);
   if ((bits & maintenanceBits) !== 0) return 'maint';
-  return (bits & drainBits) !== 0 ? 'drain' : 'ready';
+  if ((bits & drainBits) !== 0) return 'drain';
+  return isAltered(line) ? 'altered' : 'ready';
+}
+
+/** Ours are named for their address and port. An IPv6 address has many spellings: there it is the port alone. */
+function isAltered({ server, address, port, weight, firstWeight }: ServerLine): boolean {
+  const colon = server.lastIndexOf(':');
+  const [host, namedPort] = [server.slice(0, colon), server.slice(colon + 1)];
+  if (colon < 0 || !/^\d+$/.test(namedPort)) return false;
+  return port !== namedPort || weight !== firstWeight || (!host.includes(':') && address !== host);
 }
 
 /** Servers that have connections, as `BACKEND/SERVER`, out of `show servers conn`. */

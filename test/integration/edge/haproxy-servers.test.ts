@@ -230,6 +230,22 @@ describe('an end of HAProxy', () => {
     expect((await askBalancer(haproxy.address, 'a.test')).status).toBe(200);
   });
 
+  it.each(['addr 127.0.0.1 port 1', 'addr 127.0.0.9', 'weight 0', 'state maint', 'state drain'])(
+    'is what it was again after somebody has set "%s" by hand',
+    async (setting) => {
+      const first = await startBackendServer('first');
+      const routes = [routeTo('a.test', [first])];
+      const { haproxy, balancer } = await startBalanced(routes);
+      const stamp = await balancer.fetchStamp();
+      const server = `a.test/127.0.0.1:${first.backend.port}`;
+      await askRuntime(runtimeSocket(haproxy), [`set server ${server} ${setting}`], address);
+      expect(await balancer.fetchStamp()).toBeUndefined();
+      expect((await balancer.apply(routes)).map(({ action }) => action)).toEqual(['ready']);
+      expect(await askBalancer(haproxy.address, 'a.test')).toEqual({ status: 200, body: 'first' });
+      expect([await balancer.compare(routes), await balancer.fetchStamp()]).toEqual([{ changes: [] }, stamp]);
+    },
+  );
+
   it('has its file written while it is away, and says which unit should run', async () => {
     const first = await startBackendServer('first');
     const { haproxy, balancer } = await startBalanced();
