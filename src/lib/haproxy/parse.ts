@@ -54,14 +54,19 @@ export function parseServerStates(answer: string): ServerStates {
   return states;
 }
 
-/** The same as one text, which is alike for the same servers; undefined where one of them is not ready. */
+/**
+ * What is the same as long as nobody has changed a server, in one text; undefined where one of them is not ready. For a look
+ * that has nothing to do: thousands of lines without a value for each of their fields.
+ */
 export function describeReadyServers(answer: string): string | undefined {
-  const lines: string[] = [];
-  for (const line of readServers(answer)) {
-    if (stateOf(line) !== 'ready') return undefined;
-    lines.push(`${line.backend}/${line.server}`);
-  }
-  return lines.join('\n');
+  const { columns, start } = readHeader(answer);
+  const last = Math.max(...columnNames.map((name) => columns.indexOf(name)));
+  const kept = columns.slice(0, last + 1).map((name) => (settledColumns.has(name) ? '(\\S+)' : '\\S+'));
+  const line = new RegExp(`^${kept.join(' ')} .*$`, 'gm');
+  const places = Array.from(settledColumns, (_, index) => `$${index + 1}`);
+  const text = answer.slice(start).replace(line, places.join(' '));
+  const bitsAt = columns.filter((name) => settledColumns.has(name)).indexOf('srv_admin_state');
+  return new RegExp(`^(?:\\S+ ){${bitsAt}}(?!0 )`, 'm').test(text) ? undefined : text;
 }
 
 /** How a backend's servers fare, by checks and by what they have answered. */
@@ -108,17 +113,33 @@ const columnNames = [
   'srv_port',
 ];
 
-/** Line by line, below a version and the columns' names. */
-function* readServers(answer: string): Generator<ServerLine> {
+/** Of those, what checks and time do not change. */
+const settledColumns: ReadonlySet<string> = new Set([
+  'be_name',
+  'srv_name',
+  'srv_addr',
+  'srv_admin_state',
+  'srv_uweight',
+  'srv_iweight',
+  'srv_port',
+]);
+
+/** A version and the columns' names stand before the servers. */
+function readHeader(answer: string): { columns: string[]; start: number } {
   const [version = '', header = ''] = answer.split('\n', 2);
   const columns = header.replace(/^# /, '').split(' ');
-  const places = columnNames.map((name) => columns.indexOf(name));
-  if (version !== '1' || Math.min(...places) < 0) {
+  if (version !== '1' || columnNames.some((name) => !columns.includes(name))) {
     throw new UnavailableError('cannot read the servers of HAProxy: its answer has another form');
   }
+  return { columns, start: version.length + header.length + 2 };
+}
+
+function* readServers(answer: string): Generator<ServerLine> {
+  const { columns, start } = readHeader(answer);
+  const places = columnNames.map((name) => columns.indexOf(name));
   // Thousands of lines with two dozen fields each: no more of them than are needed.
   const fieldsRead = Math.max(...places) + 1;
-  for (const line of linesAfter(answer, version.length + header.length + 2)) {
+  for (const line of linesAfter(answer, start)) {
     const fields = line.split(' ', fieldsRead);
     if (fields.length < fieldsRead) continue;
     const [backend, server, address, health, bits, weight, firstWeight, port] = places.map(

@@ -48,6 +48,18 @@ describe('the servers of HAProxy', () => {
     );
   });
 
+  it.each([
+    ['a weight', ' 2 0 1 1 0 6 3 4 ', ' 2 0 0 1 0 6 3 4 '],
+    ['an address', ' 10.0.0.1 2 0 1 1 ', ' 10.0.0.7 2 0 1 1 '],
+    ['a port', ' - 20000 - ', ' - 20099 - '],
+  ])('are altered by %s of somebody’s', (_what, from, to) => {
+    const [version, header, first = ''] = states.split('\n');
+    const changed = first.replace(from, to);
+    expect(changed).not.toBe(first);
+    const parsed = parseServerStates([version, header, changed].join('\n'));
+    expect(parsed.get('a.test')).toEqual(new Map([['10.0.0.1:20000', 'altered']]));
+  });
+
   it('are none where there is only a header', () => {
     expect(parseServerStates(states.split('\n').slice(0, 2).join('\n'))).toEqual(new Map());
   });
@@ -61,9 +73,15 @@ describe('the servers of HAProxy', () => {
     const [version, header, first, , , , last] = states.split('\n');
     const down = first?.replace(' 2 0 1 1 0 6 3 4 ', ' 0 0 1 1 9 7 2 0 ');
     const ready = [version, header, first, last].join('\n');
-    expect(describeReadyServers(ready)).toBe('a.test/10.0.0.1:20000\n_.b.test/10.0.0.1:20001');
+    expect(describeReadyServers(ready)).toBe(
+      'a.test 10.0.0.1:20000 10.0.0.1 0 1 1 20000\n_.b.test 10.0.0.1:20001 10.0.0.1 0 1 1 20001',
+    );
     expect(describeReadyServers([version, header, down, last].join('\n'))).toBe(describeReadyServers(ready));
     expect(describeReadyServers(states)).toBeUndefined();
+    const altered = first?.replace(' 2 0 1 1 0 6 3 4 ', ' 2 0 0 1 0 6 3 4 ');
+    expect(describeReadyServers([version, header, altered, last].join('\n'))).not.toBe(
+      describeReadyServers(ready),
+    );
   });
 
   it('are up or down by what checks have found, but for those that somebody has taken out', () => {
