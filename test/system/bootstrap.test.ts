@@ -75,7 +75,12 @@ describeHost('a fresh machine with user data', () => {
   });
 
   it('does what the agent at launch-pad’s path did, when that is started (L6, L7)', async () => {
-    const before = await host.waitFor('the first tick', () => node.runOf('reconcile'));
+    // One that is under way would be all that starting the unit waits for.
+    const before = await host.waitFor('a moment between two ticks', async () => {
+      const { ActiveState } = await host.show('reeve-reconcile.service', 'ActiveState');
+      const run = await node.runOf('reconcile');
+      return ActiveState === 'inactive' && run.endedAt !== null && run;
+    });
     await host.output(['/opt/launch-pad/agent']);
     const after = await node.runOf('reconcile');
     expect(after.runId).not.toBe(before.runId);
