@@ -1,5 +1,10 @@
 // All objects below a prefix, page by page.
-import { ListObjectsV2Command, type _Object as S3Object } from '@aws-sdk/client-s3';
+import {
+  ListObjectsV2Command,
+  type ListObjectsV2CommandOutput,
+  type _Object as S3Object,
+} from '@aws-sdk/client-s3';
+import { UnavailableError } from '../errors.ts';
 import { type Bucket, callS3 } from './s3-client.ts';
 
 /** Whole keys, the bucket's prefix included, in the service's own order. */
@@ -19,9 +24,22 @@ export async function listObjects(bucket: Bucket, listed: string): Promise<S3Obj
     const decode = page.EncodingType === 'url' ? decodeKey : (key: string) => key;
     for (const { Key: key = '', ...about } of page.Contents ?? [])
       objects.push({ ...about, Key: decode(key) });
-    token = page.IsTruncated === true ? page.NextContinuationToken : undefined;
+    token = requireNext(bucket, page, token);
   } while (token !== undefined);
   return objects;
+}
+
+/** Half a list must not be taken for a whole one: what it leaves out would be taken for gone. */
+function requireNext(
+  { name }: Bucket,
+  { IsTruncated: isTruncated, NextContinuationToken: next }: ListObjectsV2CommandOutput,
+  last: string | undefined,
+): string | undefined {
+  if (isTruncated !== true) return undefined;
+  if (next !== undefined && next !== last) return next;
+  throw new UnavailableError(
+    `cannot list bucket "${name}": the service breaks off and does not say how to go on`,
+  );
 }
 
 function decodeKey(key: string): string {
