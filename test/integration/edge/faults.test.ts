@@ -131,28 +131,38 @@ async function startWorld(balancer: 'caddy' | 'haproxy'): Promise<World> {
  */
 function askAllTheTime({ caddy }: TestEdge): () => Promise<unknown[]> {
   const failures: unknown[] = [];
+  const waits: number[] = [];
   let isAsking = true;
   const asking = (async () => {
     while (isAsking) {
-      const answer = await askAgain(() => caddy.fetch('steady.test'));
+      const { answer, waitedMs } = await askAgain(() => caddy.fetch('steady.test'));
       if (typeof answer === 'string' || answer.status !== 200) failures.push(answer);
+      if (waitedMs > 0) waits.push(waitedMs);
       await sleep(20);
     }
   })();
   return async () => {
     isAsking = false;
     await asking;
+    if (waits.length > 0) {
+      const longest = Math.round(Math.max(...waits));
+      console.log(
+        `figure: while Caddy changed ${waits.length} had to connect again, for ${longest} ms at most`,
+      );
+    }
     return failures;
   };
 }
 
-/** Until there is an answer, or nobody has answered for a while. */
-async function askAgain<T>(ask: () => Promise<T>): Promise<T | string> {
+/** Until there is an answer, or nobody has answered for a while; `waitedMs` is 0 where the first try had one. */
+async function askAgain<T>(ask: () => Promise<T>): Promise<{ answer: T | string; waitedMs: number }> {
+  const began = performance.now();
   for (let tries = 1; ; tries += 1) {
     try {
-      return await ask();
+      const answer = await ask();
+      return { answer, waitedMs: tries === 1 ? 0 : performance.now() - began };
     } catch (error) {
-      if (tries === 5) return describeError(error);
+      if (tries === 5) return { answer: describeError(error), waitedMs: performance.now() - began };
       await sleep(50);
     }
   }
