@@ -115,8 +115,13 @@ function makeHost(name: string, dir: string, firstLeader: number): Host {
   };
 
   const sh: Host['sh'] = (script) => output(['sh', '-euc', script]);
-  const journal: Host['journal'] = async (...args) =>
-    parseJournal(await output(['journalctl', '--no-pager', '--quiet', '-o', 'json', '--all', ...args]));
+  const journal: Host['journal'] = async (...args) => {
+    // What was said before now may still be on its way to it.
+    await output(['journalctl', '--sync']);
+    return parseJournal(
+      await output(['journalctl', '--no-pager', '--quiet', '-o', 'json', '--all', ...args]),
+    );
+  };
   const waitFor: Host['waitFor'] = (what, condition, options) =>
     poll({ what, condition, ...options, tellMore: () => tellJournal(run) });
 
@@ -177,7 +182,8 @@ function parseJournal(text: string): JournalEntry[] {
       return {
         unit: String(fields['_SYSTEMD_UNIT'] ?? fields['UNIT'] ?? ''),
         message: String(fields['MESSAGE'] ?? ''),
-        at: Number(fields['__REALTIME_TIMESTAMP']),
+        // When it was said; the journal may have got it later.
+        at: Number(fields['_SOURCE_REALTIME_TIMESTAMP'] ?? fields['__REALTIME_TIMESTAMP']),
         fields,
       };
     });
