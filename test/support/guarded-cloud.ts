@@ -10,67 +10,92 @@ export type Door = {
   readonly denied: string[];
 };
 
-export async function openDoor(
-  endpoint: string,
-  policy: unknown,
-  about: { bucket: string; region: string; account: string },
-): Promise<Door> {
+type About = { buckets: readonly string[]; region: string; account: string };
+
+export async function openDoor(endpoint: string, policy: unknown, about: About): Promise<Door> {
   const proxy: FaultyProxy = await startFaultyProxy(endpoint);
   const { allowedBy } = createJudge(policy);
   const door: Door = { endpoint: proxy.endpoint, used: new Set(), denied: [] };
   proxy.fault = async (seen) => {
     const asked = toAsked(seen, about);
     // A write that shows a service of others to keep its word: AWS is not asked for it.
-    if (asked.resource.includes('/.condition-')) return undefined;
-    const sid = allowedBy(asked);
-    if (sid !== undefined) {
-      door.used.add(sid);
-      // Whoever may not list a whole bucket is not told what is missing in it.
-      const isHidden = asked.action === 's3:GetObject' && (await isMissing(endpoint, seen.path));
-      return isHidden ? { kind: 'answer', status: 403, ...denial(seen) } : undefined;
-    }
-    door.denied.push(`${asked.action} ${asked.resource} ${asked.prefix ?? ''}`.trim());
-    return { kind: 'answer', status: 403, ...denial(seen) };
+    if (asked.some(({ resource }) => resource.includes('/.condition-'))) return undefined;
+    const sids = asked.map(allowedBy);
+    const refused = asked.filter((_, index) => sids[index] === undefined);
+    door.denied.push(...refused.map(describeAsked));
+    if (refused.length > 0) return { kind: 'answer', status: 403, ...denial(seen) };
+    for (const sid of sids) door.used.add(String(sid));
+    // Whoever may not list a whole bucket is not told what is missing in it.
+    const isRead = asked.every(({ action }) => action === 's3:GetObject');
+    const isHidden = isRead && (await isMissing(endpoint, seen.path));
+    return isHidden ? { kind: 'answer', status: 403, ...denial(seen) } : undefined;
   };
   return door;
+}
+
+function describeAsked({ action, resource, keys = {} }: Asked): string {
+  return [action, resource, ...Object.values(keys)].join(' ');
 }
 
 async function isMissing(endpoint: string, path: string): Promise<boolean> {
   return (await fetch(`${endpoint}${path}`, { method: 'HEAD' })).status === 404;
 }
 
-function toAsked(seen: Seen, about: { bucket: string; region: string; account: string }): Asked {
+/** All that a request has to be allowed. */
+function toAsked(seen: Seen, about: About): Asked[] {
   const { action, question = '', headers } = seen;
-  if (action === undefined) return toS3(seen, about.bucket);
+  if (action === undefined) return toS3(seen, about.buckets);
   const arn = (service: string, name: string): string =>
     `arn:aws:${service}:${about.region}:${about.account}:${name}`;
   if (headers['x-amz-target'] === undefined) {
     const form = new URLSearchParams(question);
-    return { action: `sns:${action}`, resource: form.get('TopicArn') ?? arn('sns', form.get('Name') ?? '') };
+    const resource = form.get('TopicArn') ?? arn('sns', form.get('Name') ?? '');
+    const wanted = { 'sns:Protocol': form.get('Protocol'), 'sns:Endpoint': form.get('Endpoint') };
+    const keys = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== null));
+    return [{ action: `sns:${action}`, resource, keys: keys as Record<string, string> }];
   }
   const { QueueUrl, QueueName } = JSON.parse(question) as { QueueUrl?: string; QueueName?: string };
   const name = QueueName ?? QueueUrl?.slice(QueueUrl.lastIndexOf('/') + 1);
   const permission = action.replace(/Batch$/, '');
-  return { action: `sqs:${permission}`, resource: name === undefined ? '*' : arn('sqs', name) };
+  return [{ action: `sqs:${permission}`, resource: name === undefined ? '*' : arn('sqs', name) }];
 }
 
-const objectActions: Readonly<Record<string, string>> = {
-  GET: 's3:GetObject',
-  HEAD: 's3:GetObject',
-  PUT: 's3:PutObject',
-  DELETE: 's3:DeleteObject',
-};
-
-function toS3({ method, path }: Seen, bucket: string): Asked {
+function toS3({ method, path, headers }: Seen, buckets: readonly string[]): Asked[] {
   const url = new URL(path, 'http://any');
-  const [, first, ...rest] = decodeURIComponent(url.pathname).split('/');
-  if (first !== bucket) throw new Error(`another bucket: ${path}`);
+  const [, bucket = '', ...rest] = decodeURIComponent(url.pathname).split('/');
+  if (!buckets.includes(bucket)) throw new Error(`another bucket: ${path}`);
   const key = rest.join('/');
   const resource = `arn:aws:s3:::${bucket}`;
-  if (key !== '') return { action: objectActions[method] ?? method, resource: `${resource}/${key}` };
-  if (url.searchParams.get('list-type') !== '2') throw new Error(`no list: ${method} ${path}`);
-  const prefix = url.searchParams.get('prefix');
-  return { action: 's3:ListBucket', resource, ...(prefix === null ? {} : { prefix }) };
+  if (key === '') return [{ resource, ...toBucketQuestion(method, url) }];
+  const actions = toObjectActions(method, url.searchParams, headers['if-match'] !== undefined);
+  return actions.map((action) => ({ action: `s3:${action}`, resource: `${resource}/${key}` }));
+}
+
+function toBucketQuestion(method: string, { searchParams, search }: URL): Omit<Asked, 'resource'> {
+  if (method === 'HEAD') return { action: 's3:ListBucket' };
+  // It has a prefix as well, and no condition key for it.
+  if (method === 'GET' && searchParams.has('uploads')) return { action: 's3:ListBucketMultipartUploads' };
+  if (method !== 'GET' || searchParams.get('list-type') !== '2')
+    throw new Error(`no list: ${method} ${search}`);
+  const prefix = searchParams.get('prefix');
+  return { action: 's3:ListBucket', ...(prefix === null ? {} : { keys: { 's3:prefix': prefix } }) };
+}
+
+/** A condition on a version reads it. */
+function toObjectActions(method: string, query: URLSearchParams, hasVersion: boolean): string[] {
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      return ['GetObject'];
+    case 'PUT':
+      return hasVersion ? ['PutObject', 'GetObject'] : ['PutObject'];
+    case 'POST':
+      return ['PutObject'];
+    case 'DELETE':
+      return [query.has('uploadId') ? 'AbortMultipartUpload' : 'DeleteObject'];
+    default:
+      throw new Error(`no action of S3: ${method}`);
+  }
 }
 
 function denial({ action, headers }: Seen): { headers: Record<string, string>; body: string } {

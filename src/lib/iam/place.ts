@@ -12,8 +12,8 @@ export type PolicyPlace = CloudAccount & {
   /** Of the store; `prefix` is empty or ends in a slash. */
   bucket: string;
   prefix: string;
-  /** Bucket of backups, where it is in S3. */
-  backupsBucket: string | undefined;
+  /** Where backups go, if into S3; the prefix as that of the store. */
+  backups: { bucket: string; prefix: string } | undefined;
   /** Id of the node or edge. */
   nodeId: string;
   uses: Pick<ClusterConfig, 'secrets' | 'notify' | 'logs' | 'balancer'>;

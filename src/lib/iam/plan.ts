@@ -1,21 +1,21 @@
 // What each role has to be allowed, and no more: for every key and call of its commands one statement, with the reason.
 import {
-  clusterKey,
   deploysPrefix,
   desiredKey,
   edgeKey,
   nodeKey,
   nodePrefix,
-  nodesPrefix,
   reeveKey,
   removalsKey,
   statusKey,
   upstreamKey,
   upstreamPrefix,
 } from '../cluster/keys.ts';
-import { queueName, queuePrefix, topicName } from '../cluster/notification.ts';
-import { bucketArn, objectArn, type PolicyPlace, resourceArn } from './place.ts';
+import { queueName } from '../cluster/notification.ts';
+import { bucketArn, type PolicyPlace, resourceArn } from './place.ts';
+import { planDeploy } from './plan-deploy.ts';
 import type { Statement } from './policy.ts';
+import { added, anyNode, asBefore, list, read, write } from './statements.ts';
 
 export type PolicyRole = 'app' | 'edge' | 'deploy';
 
@@ -29,11 +29,6 @@ export function planStatements(role: PolicyRole, place: PolicyPlace): Statement[
       return planDeploy(place);
   }
 }
-
-type Part = Omit<Statement, 'since'>;
-
-const asBefore = (part: Part): Statement => ({ ...part, since: 'launch-pad' });
-const added = (part: Part): Statement => ({ ...part, since: 'reeve' });
 
 function planApp(place: PolicyPlace): Statement[] {
   const { clusterId, nodeId, uses } = place;
@@ -101,29 +96,42 @@ function planImages(place: PolicyPlace): Statement[] {
 }
 
 function planBackups(place: PolicyPlace): Statement[] {
-  const { backupsBucket, clusterId } = place;
-  if (backupsBucket === undefined) return [];
-  const bucket = bucketArn(place, backupsBucket);
-  const below = `${clusterId}/*`;
+  if (place.backups === undefined) return [];
+  const bucket = bucketArn(place, place.backups.bucket);
+  // Where `deploy` puts those of a service that names no other place.
+  const below = `${place.backups.prefix}${place.clusterId}/*`;
+  const objects = [`${bucket}/${below}`];
   return [
     asBefore({
       sid: 'AppKeepBackups',
       actions: ['s3:PutObject', 's3:DeleteObject'],
-      resources: [`${bucket}/${below}`],
+      resources: objects,
       why: 'dumps of databases, and their end',
     }),
     asBefore({
       sid: 'AppListBackups',
       actions: ['s3:ListBucket'],
       resources: [bucket],
-      prefixes: [below],
+      where: { 's3:prefix': [below] },
       why: 'which dumps there are',
+    }),
+    added({
+      sid: 'AppReadBackups',
+      actions: ['s3:GetObject'],
+      resources: objects,
+      why: 'that a dump has come whole, by its size',
     }),
     added({
       sid: 'AppEndUploads',
       actions: ['s3:AbortMultipartUpload'],
-      resources: [`${bucket}/${below}`],
+      resources: objects,
       why: 'parts of a dump that broke off',
+    }),
+    added({
+      sid: 'AppFindUploads',
+      actions: ['s3:ListBucketMultipartUploads'],
+      resources: [bucket],
+      why: 'which dumps broke off long ago; AWS knows no prefix for it, and nothing but names is told',
     }),
   ];
 }
@@ -194,104 +202,4 @@ function planLogs(place: PolicyPlace, name: string, groups: readonly string[]): 
     resources: groups.map((group) => resourceArn(place, 'logs', `${below}${group}`)),
     why: 'log lines',
   });
-}
-
-function planDeploy(place: PolicyPlace): Statement[] {
-  const { clusterId, uses } = place;
-  const deploys = anyNode((node) => `${deploysPrefix(clusterId, node)}*`);
-  const written = [
-    anyNode((node) => desiredKey(clusterId, node)),
-    anyNode((node) => removalsKey(clusterId, node)),
-    deploys,
-  ];
-  const reported = [nodeKey, statusKey, reeveKey].map((keyOf) => anyNode((node) => keyOf(clusterId, node)));
-  return [
-    asBefore({
-      sid: 'DeployListNodes',
-      ...list(place, `${nodesPrefix(clusterId)}*`, clusterKey(clusterId)),
-      why: 'which nodes there are, and that something is not there',
-    }),
-    asBefore({
-      sid: 'DeployReadNodes',
-      ...read(place, ...written, ...reported),
-      why: 'what they are to run and what they report',
-    }),
-    asBefore({
-      sid: 'DeployWriteDesired',
-      ...write(place, ...written),
-      why: 'what they are to run from now on',
-    }),
-    added({
-      sid: 'DeployForget',
-      actions: ['s3:DeleteObject'],
-      resources: [objectArn(place, deploys)],
-      why: 'all but the last five earlier deploys',
-    }),
-    asBefore({
-      sid: 'DeployReadCluster',
-      ...read(place, clusterKey(clusterId)),
-      why: "the cluster's own settings",
-    }),
-    ...(uses.notify === 'sns' ? planNotifying(place) : []),
-  ];
-}
-
-function planNotifying(place: PolicyPlace): Statement[] {
-  const { clusterId } = place;
-  return [
-    asBefore({
-      sid: 'DeployWriteCluster',
-      ...write(place, clusterKey(clusterId)),
-      why: "the topic's name, once",
-    }),
-    asBefore({
-      sid: 'DeployNotify',
-      actions: [
-        'sns:CreateTopic',
-        'sns:GetTopicAttributes',
-        'sns:ListSubscriptionsByTopic',
-        'sns:Publish',
-        'sns:SetTopicAttributes',
-        'sns:Subscribe',
-      ],
-      resources: [resourceArn(place, 'sns', topicName(clusterId))],
-      why: 'to wake the nodes',
-    }),
-    asBefore({
-      sid: 'DeployMakeQueues',
-      actions: ['sqs:CreateQueue', 'sqs:GetQueueAttributes', 'sqs:GetQueueUrl', 'sqs:SetQueueAttributes'],
-      resources: [resourceArn(place, 'sqs', `${queuePrefix(clusterId)}*`)],
-      why: 'a queue for each node',
-    }),
-    added({
-      sid: 'DeployListQueues',
-      actions: ['sqs:ListQueues'],
-      resources: ['*'],
-      why: 'which of them are there; AWS knows no smaller resource for it',
-    }),
-  ];
-}
-
-/** A key with a star where the node's id is. */
-function anyNode(keyOf: (id: string) => string): string {
-  return keyOf('_any_').replace('/_any_/', '/*/');
-}
-
-function read(place: PolicyPlace, ...keys: readonly string[]): Pick<Statement, 'actions' | 'resources'> {
-  return { actions: ['s3:GetObject'], resources: keys.map((key) => objectArn(place, key)) };
-}
-
-function write(place: PolicyPlace, ...keys: readonly string[]): Pick<Statement, 'actions' | 'resources'> {
-  return { actions: ['s3:PutObject'], resources: keys.map((key) => objectArn(place, key)) };
-}
-
-function list(
-  place: PolicyPlace,
-  ...keys: readonly string[]
-): Pick<Statement, 'actions' | 'resources' | 'prefixes'> {
-  return {
-    actions: ['s3:ListBucket'],
-    resources: [bucketArn(place, place.bucket)],
-    prefixes: keys.map((key) => `${place.prefix}${key}`),
-  };
 }

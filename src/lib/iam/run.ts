@@ -57,14 +57,18 @@ function describePlace(cluster: ClusterConfig, { account }: IamRequest): Omit<Po
     throw new ConfigError(`cannot write a policy: cluster.store is ${cluster.store}, which is not in S3`);
   }
   if (region === 'local') throw new ConfigError('cannot write a policy: cluster.region is missing');
-  const { bucket, prefix } = parseBucketUrl(cluster.store);
+  const { bucket, prefix } = describeBucket(cluster.store);
   return {
-    ...{ partition: partitionOf(region), region, clusterId, bucket },
+    ...{ partition: partitionOf(region), region, clusterId, bucket, prefix },
     account: findAccount(bucket, account),
-    prefix: prefix === '' ? '' : `${prefix}/`,
-    backupsBucket: cluster.backups.startsWith('s3://') ? parseBucketUrl(cluster.backups).bucket : undefined,
+    backups: cluster.backups.startsWith('s3://') ? describeBucket(cluster.backups) : undefined,
     uses: { secrets, notify, logs, balancer },
   };
+}
+
+function describeBucket(url: string): { bucket: string; prefix: string } {
+  const { bucket, prefix } = parseBucketUrl(url);
+  return { bucket, prefix: prefix === '' ? '' : `${prefix}/` };
 }
 
 /** launch-pad's buckets have it in their name. */

@@ -1,18 +1,22 @@
 // A fleet whose roles may do what `reeve node iam` says and nothing else: everything works, and each right is needed.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it, vi } from 'vitest';
+import { openStore } from '../../../src/lib/store/open.ts';
 import { type Cloud, cloudRegion, startCloud } from '../../support/cloud.ts';
 import { startEdge } from '../../support/edge.ts';
 import { type Door, openDoor } from '../../support/guarded-cloud.ts';
 import { makeNode, type ReeveEnd, type TestNode } from '../../support/node.ts';
 import { startProcess } from '../../support/programs.ts';
 import { aWebDeploy } from '../../support/services.ts';
+import { streamOf } from '../../support/store-contract.ts';
 
 const account = '000000000000';
 const bucket = 'state';
+const dumps = 'dumps';
 const clusterId = 'fleet';
-const cluster = { store: `s3://${bucket}/all`, region: cloudRegion, clusterId, notify: 'sns' };
+const backups = `s3://${dumps}/nightly`;
+const cluster = { store: `s3://${bucket}/all`, region: cloudRegion, clusterId, notify: 'sns', backups };
 
 type Policy = { Statement: { Sid: string }[] };
 
@@ -23,11 +27,11 @@ async function policyOf(node: TestNode, ...flags: string[]): Promise<Policy> {
 }
 
 async function open(cloud: Cloud, policy: Policy): Promise<Door> {
-  return await openDoor(cloud.endpoint, policy, { bucket, region: cloudRegion, account });
+  return await openDoor(cloud.endpoint, policy, { buckets: [bucket, dumps], region: cloudRegion, account });
 }
 
 const sids = ({ Statement: statements }: Policy): string[] => statements.map(({ Sid }) => Sid).sort();
-/** What the engine, later commands or other configurations do with. */
+/** What the engine does with. */
 const elsewhere = ['AppLogInToRegistries', 'AppPullImages'];
 
 function must(end: ReeveEnd, ...statuses: number[]): ReeveEnd {
@@ -40,9 +44,27 @@ function must(end: ReeveEnd, ...statuses: number[]): ReeveEnd {
   return end;
 }
 
+/** A dump in parts beside one that broke off two days ago, and its end: what a backup does with the store. */
+async function keepDump(cloud: Cloud, door: Door): Promise<string> {
+  for (const [name, value] of Object.entries(cloud.env)) vi.stubEnv(name, value);
+  const store = await openStore({ store: backups, region: cloudRegion, endpoint: door.endpoint });
+  const directory = `${clusterId}/iam/db/app`;
+  const startedAt = new Date(Date.now() - 48 * 3_600_000).toISOString();
+  await fetch(`${cloud.endpoint}/${dumps}/nightly/${directory}/broken.gz?uploads`, {
+    method: 'POST',
+    headers: { 'x-test-started-at': startedAt },
+  });
+  const key = `${directory}/2026-06-04T03-00-00Z.sql.gz`;
+  await store.putStream(key, streamOf(Array.from({ length: 11 }, () => Buffer.alloc(1024 * 1024))));
+  expect((await store.list(`${directory}/`)).map((entry) => entry.key)).toEqual([key]);
+  await store.delete(key);
+  vi.unstubAllEnvs();
+  return await (await fetch(`${cloud.endpoint}/${dumps}?uploads`)).text();
+}
+
 describe('roles that may do what their policies say', () => {
   it('run a fleet, and need all that they may', async () => {
-    const cloud = await startCloud({ buckets: [bucket] });
+    const cloud = await startCloud({ buckets: [bucket, dumps] });
     const node = makeNode({ project: 'iam', cluster, env: { ...cloud.env, AWS_ENDPOINT_URL: '' } });
     const policies = {
       app: await policyOf(node, '--role', 'app'),
@@ -106,6 +128,7 @@ describe('roles that may do what their policies say', () => {
     const heard = await edge.reeve('listen', '--window', '1');
     expect([heard.status, heard.stderr]).toEqual([0, expect.not.stringContaining('AccessDenied')]);
     must(await app('doctor'), 1);
+    expect(await keepDump(cloud, doors.app)).not.toContain('<Upload>');
 
     expect({ app: doors.app.denied, edge: doors.edge.denied, deploy: doors.deploy.denied }).toEqual({
       // Somebody else makes the cluster's own entry.

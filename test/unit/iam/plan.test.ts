@@ -9,7 +9,7 @@ const place: PolicyPlace = {
   ...{
     bucket: 'launch-pad-state-123456789012-eu-west-1',
     prefix: '',
-    backupsBucket: 'dumps',
+    backups: { bucket: 'dumps', prefix: 'nightly/' },
     nodeId: 'web-1',
   },
   uses: { secrets: 'ssm', notify: 'sns', logs: 'cloudwatch', balancer: 'auto' },
@@ -28,11 +28,21 @@ const put = (key: string): Asked => object('PutObject', key);
 const list = (prefix?: string): Asked => ({
   action: 's3:ListBucket',
   resource: bucket,
-  ...(prefix === undefined ? {} : { prefix }),
+  ...(prefix === undefined ? {} : { keys: { 's3:prefix': prefix } }),
 });
 const at = (service: string, action: string, resource: string): Asked => ({
   action: `${service}:${action}`,
   resource: `arn:aws:${service}:eu-west-1:123456789012:${resource}`,
+});
+const dumps = 'arn:aws:s3:::dumps';
+const dump = 'prod/blog/db/app/2026-06-04T03-00-00Z.sql.gz';
+const dumped = (action: string, key: string): Asked => ({
+  action: `s3:${action}`,
+  resource: `${dumps}/${key}`,
+});
+const subscribe = (protocol: string, endpoint: string): Asked => ({
+  ...at('sns', 'Subscribe', 'launch-pad-prod'),
+  keys: { 'sns:Protocol': protocol, 'sns:Endpoint': endpoint },
 });
 const queue = (node: string, action: string): Asked => at('sqs', action, `launch-pad-prod-${node}`);
 const listening = ['GetQueueUrl', 'ReceiveMessage', 'DeleteMessage'];
@@ -51,12 +61,9 @@ const before: Record<'app' | 'edge', Asked[]> = {
     at('ecr', 'BatchGetImage', 'repository/team/app'),
     at('ecr', 'GetDownloadUrlForLayer', 'repository/team/app'),
     at('ssm', 'GetParameters', 'parameter/launch-pad/prod/blog/web/DATABASE_URL'),
-    { action: 's3:PutObject', resource: 'arn:aws:s3:::dumps/prod/blog/db/app/2026-06-04T03-00-00Z.sql.gz' },
-    {
-      action: 's3:DeleteObject',
-      resource: 'arn:aws:s3:::dumps/prod/blog/db/app/2026-06-04T03-00-00Z.sql.gz',
-    },
-    { action: 's3:ListBucket', resource: 'arn:aws:s3:::dumps', prefix: 'prod/blog/db/' },
+    dumped('PutObject', `nightly/${dump}`),
+    dumped('DeleteObject', `nightly/${dump}`),
+    { action: 's3:ListBucket', resource: dumps, keys: { 's3:prefix': 'nightly/prod/blog/db/' } },
   ],
   edge: [
     get(`${nodes}/web-1/upstream/app-1.json`),
@@ -94,7 +101,15 @@ const never: Record<PolicyRole, Asked[]> = {
     at('ssm', 'GetParameters', 'parameter/launch-pad/prod2/KEY'),
     at('ssm', 'PutParameter', 'parameter/launch-pad/prod/KEY'),
     at('ecr', 'PutImage', 'repository/team/app'),
-    { action: 's3:DeleteObject', resource: 'arn:aws:s3:::dumps/other/x' },
+    dumped('DeleteObject', 'other/x'),
+    // Beside the prefix of backups.
+    dumped('PutObject', dump),
+    dumped('DeleteObject', 'nightly/prod2/x'),
+    { action: 's3:ListBucket', resource: dumps, keys: { 's3:prefix': 'prod/blog/db/' } },
+    { action: 's3:ListBucket', resource: dumps },
+    // Where nothing goes up in parts.
+    { action: 's3:ListBucketMultipartUploads', resource: bucket },
+    object('AbortMultipartUpload', `${nodes}/web-1/status.json`),
   ],
   edge: [
     get(`${nodes}/web-1/desired.json`),
@@ -106,7 +121,9 @@ const never: Record<PolicyRole, Asked[]> = {
     at('ssm', 'GetParameters', 'parameter/launch-pad/prod/blog/web/KEY'),
     at('logs', 'PutLogEvents', 'log-group:/launch-pad/prod/blog/web'),
     at('logs', 'PutLogEvents', 'log-group:/launch-pad/prod/system/web-10'),
-    { action: 's3:PutObject', resource: 'arn:aws:s3:::dumps/prod/x' },
+    dumped('PutObject', `nightly/${dump}`),
+    dumped('AbortMultipartUpload', `nightly/${dump}`),
+    { action: 's3:ListBucketMultipartUploads', resource: dumps },
   ],
   deploy: [
     put(`${nodes}/web-1/status.json`),
@@ -117,6 +134,13 @@ const never: Record<PolicyRole, Asked[]> = {
     queue('web-1', 'ReceiveMessage'),
     queue('web-1', 'DeleteQueue'),
     at('sns', 'DeleteTopic', 'launch-pad-prod'),
+    at('sns', 'Subscribe', 'launch-pad-prod'),
+    subscribe('https', 'https://example.com/hook'),
+    subscribe('email', 'somebody@example.com'),
+    subscribe('sqs', 'arn:aws:sqs:eu-west-1:999999999999:launch-pad-prod-web-1'),
+    subscribe('sqs', 'arn:aws:sqs:eu-west-1:123456789012:launch-pad-production-web-1'),
+    subscribe('lambda', 'arn:aws:sqs:eu-west-1:123456789012:launch-pad-prod-web-1'),
+    { action: 's3:ListBucketMultipartUploads', resource: dumps },
     at('sns', 'Publish', 'launch-pad-production'),
     at('sqs', 'CreateQueue', 'launch-pad-production-web-1'),
     at('ssm', 'GetParameters', 'parameter/launch-pad/prod/blog/web/KEY'),
@@ -155,6 +179,18 @@ describe('the policy of a role', () => {
     },
   );
 
+  it('lets a node write dumps in parts and end what broke off, where its backups are and nowhere else', () => {
+    const { allows } = judge('app');
+    const actions = ['PutObject', 'GetObject', 'AbortMultipartUpload', 'DeleteObject'];
+    expect(actions.filter((action) => !allows(dumped(action, `nightly/${dump}`)))).toEqual([]);
+    expect(allows({ action: 's3:ListBucketMultipartUploads', resource: dumps })).toBe(true);
+  });
+
+  it('lets a deploy subscribe queues of its cluster to the topic', () => {
+    const { allows } = judge('deploy');
+    expect(allows(subscribe('sqs', 'arn:aws:sqs:eu-west-1:123456789012:launch-pad-prod-web-1'))).toBe(true);
+  });
+
   it('has nothing for what the configuration does not use', () => {
     const uses = {
       secrets: 'file:///etc/reeve/secrets',
@@ -163,7 +199,7 @@ describe('the policy of a role', () => {
       balancer: 'haproxy',
     } as const;
     const services = (role: PolicyRole): string[] => {
-      const statements = planStatements(role, { ...place, uses, backupsBucket: undefined });
+      const statements = planStatements(role, { ...place, uses, backups: undefined });
       return [
         ...new Set(statements.flatMap(({ actions }) => actions.map((action) => action.split(':')[0] ?? ''))),
       ];
@@ -182,8 +218,10 @@ describe('the policy of a role', () => {
       true,
     );
     expect(allows({ action: 's3:GetObject', resource: `${resource}/nodes/web-1/desired.json` })).toBe(false);
-    expect(allows({ action: 's3:ListBucket', resource, prefix: 'fleet/nodes/web-1/' })).toBe(true);
-    expect(allows({ action: 's3:ListBucket', resource, prefix: 'nodes/web-1/' })).toBe(false);
+    expect(allows({ action: 's3:ListBucket', resource, keys: { 's3:prefix': 'fleet/nodes/web-1/' } })).toBe(
+      true,
+    );
+    expect(allows({ action: 's3:ListBucket', resource, keys: { 's3:prefix': 'nodes/web-1/' } })).toBe(false);
     const arn = 'arn:aws-cn:sqs:cn-north-1:123456789012:launch-pad-default-web-1';
     expect(allows({ action: 'sqs:ReceiveMessage', resource: arn })).toBe(true);
   });
