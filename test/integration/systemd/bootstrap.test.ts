@@ -2,6 +2,7 @@
 // the system tests' business.
 import { createHash } from 'node:crypto';
 import {
+  appendFileSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -23,7 +24,8 @@ import { makeTempDir } from '../../support/temp.ts';
 
 const scripts = resolve(import.meta.dirname, '../../../scripts');
 const directory = mkdtempSync(join(tmpdir(), 'reeve-bootstrap-test-'));
-const query = 'X-Amz-Expires=900&X-Amz-Signature=geheim%2Bgeheim';
+// What an address may have that a program could take for a pattern.
+const query = 'X-Amz-Expires=900&names[1-3]=*&X-Amz-Signature=geheim%2Bgeheim';
 type Answer = (response: ServerResponse, whole: Buffer) => void;
 
 let server: Server;
@@ -79,21 +81,34 @@ function someArgumentHas(text: string): boolean {
 
 const sumOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-type Options = { sum?: string; path?: string; address?: string };
+type Options = { sum?: string; path?: string; address?: string; home?: string };
 
 /** Its address comes by standard input. */
 async function bootstrap(
   root: string,
-  { sum = sumOf(whole), path, address }: Options = {},
+  { sum = sumOf(whole), path, address, home }: Options = {},
 ): Promise<ProgramEnd> {
-  const { port } = server.address() as AddressInfo;
   const words = ['--url', '-', '--sha256', sum, '--root', root];
-  const env = path === undefined ? {} : { PATH: path };
+  const env = { ...(path && { PATH: path }), ...(home && { HOME: home }) };
   const program = startProcess(join(scripts, 'bootstrap'), words, env);
-  program.child.stdin.end(`${address ?? `http://127.0.0.1:${port}/agent.tar.gz?${query}`}\n`);
+  program.child.stdin.end(`${address ?? addressOf()}\n`);
   const end = await program.ended;
   expect(`${end.stdout}${end.stderr}`).not.toContain('geheim');
   return end;
+}
+
+const addressOf = (user = ''): string =>
+  `http://${user}127.0.0.1:${(server.address() as AddressInfo).port}/agent.tar.gz?${query}`;
+
+/** What installing another release by hand does: the same package with one file changed. */
+async function upgrade(root: string): Promise<void> {
+  const tree = makeTempDir();
+  writeFileSync(join(tree, 'package.tar.gz'), whole);
+  await startProcess('tar', ['-xzf', join(tree, 'package.tar.gz'), '-C', tree]).ended;
+  const [release = ''] = globSync(join(tree, 'reeve-*'));
+  appendFileSync(join(release, 'README.md'), 'Changed.\n');
+  const end = await startProcess(join(release, 'scripts/install'), ['--root', root]).ended;
+  expect(end).toMatchObject({ status: 0 });
 }
 
 /** Everything but one of the two programs. */
@@ -109,6 +124,8 @@ function pathWithout(program: string): string {
   }
   return links;
 }
+
+const noPackage = /it is no package: nothing is changed; make one with scripts\/package\n$/;
 
 describe('scripts/bootstrap', () => {
   it('installs the package it fetches, and shows nobody the address it was given (L7, L170)', async () => {
@@ -142,14 +159,66 @@ describe('scripts/bootstrap', () => {
     expect([requests, seenInArguments]).toEqual([8, 0]);
   });
 
-  it.each(['curl', 'wget'])('ends at once where the address is refused, without %s', async (program) => {
+  it.each([
+    ['curl', 400, 'the address lets nobody in, or no longer: presign another one'],
+    ['curl', 403, 'the address lets nobody in, or no longer: presign another one'],
+    ['wget', 403, 'the address lets nobody in, or no longer: presign another one'],
+    ['wget', 404, 'there is no package there: look where it has been put'],
+    ['wget', 301, 'it is somewhere else: presign with the region of its bucket'],
+  ])('without %s ends at once with %i, and says what to do', async (program, code, message) => {
     const root = makeTempDir();
-    answers.push(status(403));
-    const end = await bootstrap(root, { path: pathWithout(program) });
+    answers.push(status(code));
+    const end = await bootstrap(root, { path: pathWithout(program), address: addressOf('me:geheim@') });
     expect([end.status, requests, readdirSync(root)]).toEqual([69, 1, []]);
-    expect(end.stderr).toMatch(
-      /^bootstrap: cannot fetch http:\/\/127.0.0.1:\d+\/agent.tar.gz: 403: the address lets nobody in, or no longer: presign another one\n$/,
+    const shown = addressOf().replace(/\?.*/, '');
+    expect(end.stderr).toBe(`bootstrap: cannot fetch ${shown}: ${code}: ${message}\n`);
+  });
+
+  it.each(['curl', 'wget'])('goes by nobody’s own settings, without %s', async (program) => {
+    const home = makeTempDir();
+    writeFileSync(join(home, '.curlrc'), 'proxy = http://127.0.0.1:9\n');
+    writeFileSync(join(home, '.wgetrc'), 'use_proxy = on\nhttp_proxy = http://127.0.0.1:9\n');
+    const end = await bootstrap(makeTempDir(), { home, path: pathWithout(program) });
+    expect([end.status, end.stderr, requests]).toEqual([0, '', 1]);
+  });
+
+  it('is not misled by an upgrade that came in between', async () => {
+    const root = makeTempDir();
+    await bootstrap(root);
+    const before = readlinkSync(join(root, 'opt/reeve/current'));
+    await upgrade(root);
+    expect(readlinkSync(join(root, 'opt/reeve/current'))).not.toBe(before);
+    expect([(await bootstrap(root)).status, requests]).toEqual([0, 2]);
+    expect(readlinkSync(join(root, 'opt/reeve/current'))).toBe(before);
+  });
+
+  it('does nothing more where the install fails, and all of it the next time', async () => {
+    const root = makeTempDir();
+    const lock = join(root, 'run/reeve/locks/install.lock');
+    mkdirSync(lock, { recursive: true });
+    const failed = await bootstrap(root);
+    expect([failed.status, existsSync(join(root, 'opt/launch-pad'))]).toEqual([expect.any(Number), false]);
+    expect(failed.status).not.toBe(0);
+    expect(failed.stderr).toMatch(
+      /\nbootstrap: the package is not installed, for the reason above: set that right, and do this again\n$/,
     );
+    rmSync(lock, { recursive: true });
+    expect(await bootstrap(root)).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  it('puts units in place that the first time could not', async () => {
+    const root = makeTempDir();
+    const config = join(root, 'etc/reeve/reeve.yaml');
+    mkdirSync(join(root, 'etc/reeve'), { recursive: true });
+    writeFileSync(config, 'cluster: { nodeId: 7 ');
+    const failed = await bootstrap(root);
+    expect([failed.status, failed.stderr]).toEqual([
+      78,
+      expect.stringContaining(`not as ${config} wants them`),
+    ]);
+    writeFileSync(config, 'cluster: { nodeId: web-1, store: file:///srv/store }');
+    expect(await bootstrap(root)).toMatchObject({ status: 0, stderr: '' });
+    expect([requests, globSync(join(root, 'etc/systemd/system/reeve-*.d/*')).length > 0]).toEqual([1, true]);
   });
 
   it('gives up at last', async () => {
@@ -157,7 +226,7 @@ describe('scripts/bootstrap', () => {
     const end = await bootstrap(makeTempDir());
     expect([end.status, end.stderr, requests]).toEqual([
       69,
-      expect.stringContaining(': 500, time and again'),
+      expect.stringMatching(/^bootstrap: .*: 500, time and again: when it can be reached, do this again\n$/),
       6,
     ]);
   });
@@ -167,10 +236,10 @@ describe('scripts/bootstrap', () => {
       'another one',
       (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('x')]),
       undefined,
-      /its sha256 is [0-9a-f]{64}, and/,
+      /its sha256 is [0-9a-f]{64}, and .* wanted: nothing is changed; put the right one there, or name its sum\n$/,
     ],
-    ['cut', (bytes: Buffer) => bytes.subarray(0, bytes.length - 5_000), 'own', /it is no package: nothing/],
-    ['no archive', () => Buffer.from('<html>'), 'own', /it is no package: nothing/],
+    ['cut', (bytes: Buffer) => bytes.subarray(0, bytes.length / 2), 'own', noPackage],
+    ['no archive', () => Buffer.from('<html>'), 'own', noPackage],
   ] as const)('refuses a package that is %s, and installs nothing', async (_title, damage, sum, message) => {
     const root = makeTempDir();
     const damaged = damage(whole);
