@@ -1,6 +1,6 @@
 // Writes one node's desired state: conditional on the version that was read, merged again when somebody else was quicker.
-// Order: announce removals, keep what is replaced, then replace it. A kill between any two leaves valid documents, an
-// announcement too many at most.
+// Order: announce removals, keep what is replaced unless it has been kept, replace it, and later keep what is there now, so
+// that the next one need not. A kill between any two leaves valid documents, an announcement too many at most.
 import { desiredKey, nodePrefix, reeveKey, removalsKey } from '../cluster/keys.ts';
 import { renderDocument } from '../cluster/wire.ts';
 import type { BaseContext } from '../context.ts';
@@ -19,11 +19,12 @@ export type NodeResult = {
   /** `updatedAt` of the desired state that is there now; undefined where there is none. */
   updatedAt: string | undefined;
   written: boolean;
-  /** The name of what was replaced, below the node's prefix. */
-  keptAs?: string | undefined;
+  /** What was written, and the name of what was kept before it, below the node's prefix. */
+  replaced?: { text: string; keptAs: string | undefined };
 };
 
 const maxTries = 5;
+/** Besides the present one. */
 const keptDeploys = 5;
 
 type Writing = { ctx: Pick<BaseContext, 'clock' | 'log'>; target: Target };
@@ -63,11 +64,11 @@ async function writeNode(writing: Writing, state: NodeState, plan: NodePlan): Pr
   const { node, document, stored } = state;
   const updatedAt = nextUpdatedAt(document.updatedAt, writing.ctx.clock.now());
   await announceRemovals(writing, state, plan, updatedAt);
-  const keptAs = await keepDeploy(writing, state);
-  const body = renderRawDesired(document, { updatedAt, services: plan.services });
+  const keptAs = await keepReplaced(writing, state);
+  const text = renderRawDesired(document, { updatedAt, services: plan.services });
   const condition = stored === undefined ? { ifAbsent: true as const } : { ifMatch: stored.etag };
-  await store.put(desiredKey(clusterId, node), body, condition);
-  return { node, changes: plan.changes, updatedAt, written: true, keptAs };
+  await store.put(desiredKey(clusterId, node), text, condition);
+  return { node, changes: plan.changes, updatedAt, written: true, replaced: { text, keptAs } };
 }
 
 /** Before the removal can be seen: an unannounced one might be taken for an accident, and braked. */
@@ -95,31 +96,52 @@ async function announceRemovals(
   await store.put(key, renderDocument(removals), condition);
 }
 
-/** Under the instant it was published at: written again by a second try, it is the same object. Gives its name. */
-async function keepDeploy(
+/** Nothing where the listing has the very same: that was kept when it was written. Gives its name. */
+async function keepReplaced(
   { ctx, target }: Writing,
-  { node, document, stored }: NodeState,
+  { node, document, stored, listing }: NodeState,
 ): Promise<string | undefined> {
   if (stored === undefined) return undefined;
-  const publishedMs = Date.parse(document.updatedAt);
-  const stamp = fileStamp(Number.isNaN(publishedMs) ? ctx.clock.now() : new Date(publishedMs));
-  const name = `deploys/${stamp}.json`;
-  await target.store.put(`${nodePrefix(target.clusterId, node)}${name}`, stored.text);
+  const name = nameOfDeploy(document.updatedAt, ctx.clock.now());
+  if (listing?.get(name) !== stored.etag) await keepDeploy(target, node, name, stored.text);
   return name;
 }
 
-/** The deploy is done by then, so a failure here is told and no more. */
-export async function pruneDeploys(
-  { ctx, target: { store, clusterId } }: Writing,
-  { node, listing }: NodeState,
-  { keptAs }: NodeResult,
+/** Named after the instant it was published at: kept again by a second try, it is the same object. */
+function nameOfDeploy(updatedAt: string, now: Date): string {
+  const publishedMs = Date.parse(updatedAt);
+  return `deploys/${fileStamp(Number.isNaN(publishedMs) ? now : new Date(publishedMs))}.json`;
+}
+
+async function keepDeploy(
+  { store, clusterId }: Target,
+  node: string,
+  name: string,
+  text: string,
 ): Promise<void> {
-  const before = [...(listing?.keys() ?? [])].filter((name) => name.startsWith('deploys/'));
-  const kept = [...new Set([...before, ...(keptAs === undefined ? [] : [keptAs])])].sort();
+  await store.put(`${nodePrefix(clusterId, node)}${name}`, text);
+}
+
+/**
+ * Keeps what has been written, and of what there was before the last five. The deploy is done by then, so a failure here is
+ * told and no more.
+ */
+export async function keepAndPrune(
+  { ctx, target }: Writing,
+  { node, listing }: NodeState,
+  { replaced, updatedAt }: NodeResult,
+): Promise<void> {
+  if (replaced === undefined || updatedAt === undefined) return;
+  const name = nameOfDeploy(updatedAt, ctx.clock.now());
+  const before = [...(listing?.keys() ?? [])].filter((kept) => kept.startsWith('deploys/'));
+  const kept = [
+    ...new Set([...before, ...(replaced.keptAs === undefined ? [] : [replaced.keptAs]), name]),
+  ].sort();
   try {
-    const prefix = nodePrefix(clusterId, node);
-    for (const name of kept.slice(0, -keptDeploys)) await store.delete(`${prefix}${name}`);
+    await keepDeploy(target, node, name, replaced.text);
+    const prefix = nodePrefix(target.clusterId, node);
+    for (const old of kept.slice(0, -keptDeploys - 1)) await target.store.delete(`${prefix}${old}`);
   } catch (error) {
-    ctx.log.warning(`earlier deploys of ${node} are not pruned: ${describeError(error)}`);
+    ctx.log.warning(`the earlier deploys of ${node} are not brought up to date: ${describeError(error)}`);
   }
 }

@@ -8,7 +8,7 @@ import type { Outcome } from '../outcome.ts';
 import { wakeTicks } from '../publish/wake.ts';
 import { confirm } from '../report/confirm.ts';
 import { appendHistory } from '../state/history.ts';
-import { applyEdit, type NodeResult, pruneDeploys } from './apply.ts';
+import { applyEdit, keepAndPrune, type NodeResult } from './apply.ts';
 import { describeChange, describeExtent, describeFailure, type NodeFailure } from './describe.ts';
 import { type NodeState, parallel, type Target } from './gather.ts';
 import type { Change, Edit, NodePlan } from './plan.ts';
@@ -61,7 +61,7 @@ export async function runRelease(ctx: Context, setting: ReleaseSetting, release:
     // Nobody has to wait for their turn while a cloud is slow.
     await setting.turn.end();
     if (options.notify) await wakeNodes(ctx, setting, release, written);
-    await pruneAll(ctx, setting, release, written);
+    await keepAll(ctx, setting, release, written);
   }
   await setting.turn.end();
   const late = await waitFor(ctx, setting, release, results);
@@ -92,7 +92,7 @@ async function applyAll(
 }
 
 /** Nobody waits for it: the nodes are at work already. */
-async function pruneAll(
+async function keepAll(
   ctx: Context,
   { target }: ReleaseSetting,
   { nodes }: Release,
@@ -101,13 +101,13 @@ async function pruneAll(
   const states = new Map(nodes.map(({ state }) => [state.node, state]));
   await mapBounded(written, parallel, async (result) => {
     const state = states.get(result.node);
-    if (state !== undefined) await pruneDeploys({ ctx, target }, state, result);
+    if (state !== undefined) await keepAndPrune({ ctx, target }, state, result);
   });
 }
 
 async function wakeNodes(
   ctx: Context,
-  { cluster, target: { store } }: ReleaseSetting,
+  { cluster }: ReleaseSetting,
   { nodes }: Release,
   written: readonly NodeResult[],
 ): Promise<void> {
@@ -116,7 +116,7 @@ async function wakeNodes(
   const names = new Set(written.map(({ node }) => node));
   const services = nodes.flatMap(({ state, plan }) => (names.has(state.node) ? plan.services : []));
   const { notifyNodes } = await import('../notify/run.ts');
-  await notifyNodes(ctx, { cluster, store, nodes: [...names, ...findEdges(services)] });
+  await notifyNodes(ctx, { cluster, nodes: [...names, ...findEdges(services)] });
 }
 
 /** Those that route to the services: they listen under their own ids. */

@@ -33,7 +33,8 @@ describe('a fleet of 1,000 nodes', () => {
     console.log(
       `figure: deploy to 1,000 nodes in S3 answering after 50 ms: ${first.text}; again with another image: ${second.text}`,
     );
-    expect(first.tookMs).toBeLessThan(3000);
+    expect(first.writtenMs).toBeLessThan(3000);
+    expect(second.writtenMs).toBeLessThan(3000);
   });
 
   it('is shown with at most two requests a node, and stale from 60 s', async () => {
@@ -86,7 +87,13 @@ function reportsAsked(): number {
   return proxy.seen.filter(({ method, path }) => method === 'GET' && path.includes('/reeve.json')).length;
 }
 
-type Measured = { end: ProgramEnd; tookMs: number; text: string };
+type Measured = {
+  end: ProgramEnd;
+  tookMs: number;
+  /** Up to the answer to the last write of a node's desired state. */
+  writtenMs: number;
+  text: string;
+};
 
 let fleets = 0;
 
@@ -126,8 +133,13 @@ async function makeFleet() {
     const end = await start(...words).ended;
     const tookMs = performance.now() - started;
     expect(proxy.mostAtOnce).toBeLessThanOrEqual(mostAtOnce);
-    const text = `${Math.round(tookMs)} ms, ${proxy.seen.length} requests, ${proxy.mostAtOnce} at once`;
-    return { end, tookMs, text };
+    const writes = proxy.seen.filter(
+      ({ method, path }) => method === 'PUT' && path.includes('/desired.json'),
+    );
+    const writtenMs = Math.max(0, ...writes.map(({ at }) => at + delayMs - started));
+    const written = writes.length === 0 ? '' : `all written after ${Math.round(writtenMs)} ms, `;
+    const text = `${written}${Math.round(tookMs)} ms in all, ${proxy.seen.length} requests, ${proxy.mostAtOnce} at once`;
+    return { end, tookMs, writtenMs, text };
   };
   const file = (image: string): string => {
     const path = join(root, 'services.yaml');
