@@ -130,6 +130,23 @@ function clientSettings(endpoint: string): SNSClientConfig {
   return { endpoint, region: cloudRegion, credentials: { accessKeyId: 'test', secretAccessKey: 'test' } };
 }
 
+/** As SNS says it. */
+export function refusedBySns(status: number, code: string, message = 'of the test'): Fault {
+  const body = `<ErrorResponse><Error><Type>Sender</Type><Code>${code}</Code><Message>${message}</Message></Error></ErrorResponse>`;
+  return { kind: 'answer', status, headers: { 'content-type': 'text/xml' }, body };
+}
+
+/** As SQS says it. */
+export function refusedBySqs(status: number, code: string, message = 'of the test'): Fault {
+  const headers = { 'content-type': 'application/x-amz-json-1.0', 'x-amzn-query-error': `${code};Sender` };
+  return {
+    kind: 'answer',
+    status,
+    headers,
+    body: JSON.stringify({ __type: `com.amazonaws.sqs#${code}`, message }),
+  };
+}
+
 /** A fault for every request of that action; of one service, where it is `sns` or `sqs`. */
 export function failing(what: string, fault: Fault): FaultyProxy['fault'] {
   return ({ action = '', headers }) => {

@@ -10,6 +10,7 @@ const attemptMs = 5_000;
 export type CloudCall = {
   /** Completes "cannot ...". */
   action: string;
+  /** Without a whole answer by then it ends. Where several calls share their time, nothing may be left of it. */
   deadlineMs: number;
   signal?: AbortSignal | undefined;
 };
@@ -24,20 +25,43 @@ export function buildClientSettings({ region, endpoint }: CloudPlace) {
   };
 }
 
-/** Throws what `toCloudError` makes of a failure; UnavailableError also for a deadline and for an end from outside. */
+/**
+ * Middleware below the retries, for calls that nobody may have to wait for: with how long the service asks for, the SDK would
+ * start a timer that no signal ends, and the process would stay for it.
+ */
+export function dropRetryAfter<Next extends (args: never) => Promise<unknown>>(next: Next): Next {
+  const handle = async (args: never): Promise<unknown> => {
+    try {
+      return await next(args);
+    } catch (error) {
+      const { $response } = error as { $response?: { headers: Record<string, string> } };
+      delete $response?.headers['retry-after'];
+      throw error;
+    }
+  };
+  return handle as Next;
+}
+
+/**
+ * Throws what `toCloudError` makes of a failure; UnavailableError also for a deadline and for an end from outside. Both end it
+ * at once: the SDK looks at its signal only when it sends and between tries, not while it waits for credentials.
+ */
 export async function callCloud<Answer>(
   { action, deadlineMs, signal }: CloudCall,
   send: (signal: AbortSignal) => Promise<Answer>,
 ): Promise<Answer> {
-  const deadline = AbortSignal.timeout(deadlineMs);
+  if (deadlineMs <= 0) throw new UnavailableError(`cannot ${action}: no time is left`, { code: 'DEADLINE' });
+  const deadline = AbortSignal.timeout(Math.ceil(deadlineMs));
+  const end = AbortSignal.any(signal === undefined ? [deadline] : [deadline, signal]);
   try {
-    return await send(signal === undefined ? deadline : AbortSignal.any([deadline, signal]));
+    end.throwIfAborted();
+    return await Promise.race([send(end), rejectAtEnd(end)]);
   } catch (error) {
     if (signal?.aborted === true) {
       throw new UnavailableError(`cannot ${action}: interrupted`, { code: 'INTERRUPTED' });
     }
     if (deadline.aborted) {
-      const cause = `no whole answer within ${deadlineMs / 1000} s`;
+      const cause = `no whole answer within ${Number((deadlineMs / 1000).toFixed(1))} s`;
       throw new UnavailableError(`cannot ${action}: ${cause}`, { code: 'DEADLINE' });
     }
     // The parser quotes what it could not parse, which may be a secret: its error is not kept as the cause.
@@ -46,4 +70,10 @@ export async function callCloud<Answer>(
     }
     throw toCloudError(error, action);
   }
+}
+
+function rejectAtEnd(end: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    end.addEventListener('abort', () => reject(end.reason), { once: true });
+  });
 }

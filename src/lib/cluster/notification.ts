@@ -34,6 +34,10 @@ export function isTopicArn(value: unknown, clusterId: string): value is string {
   return match?.[1] === topicName(clusterId);
 }
 
+export function isInRegion(arn: string, region: string): boolean {
+  return splitArn(arn).region === region;
+}
+
 function splitArn(arn: string): { partition: string; region: string; account: string } {
   const [, partition = '', , region = '', account = ''] = arn.split(':');
   return { partition, region, account };

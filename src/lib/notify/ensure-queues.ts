@@ -40,7 +40,7 @@ export async function ensureQueues(place: QueuePlace, nodes: readonly string[]):
     listSubscribedQueues(place.topics, place.topicArn),
   ]);
   const results = await mapBounded(nodes, parallel, async (node): Promise<string | undefined> => {
-    if (place.stage.isOver()) return `cannot look at queue of ${node}: no time is left`;
+    if (place.stage.end.aborted) return `cannot look at queue of ${node}: no time is left`;
     try {
       const name = queueName(place.clusterId, node);
       await ensureQueue(place, name, urls.get(name));

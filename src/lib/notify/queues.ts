@@ -1,6 +1,6 @@
 // The SQS queues of a cluster's nodes, as far as a release needs them.
 import type { SQSClient } from '@aws-sdk/client-sqs';
-import { buildClientSettings, callCloud } from '../aws/call.ts';
+import { buildClientSettings, callCloud, dropRetryAfter } from '../aws/call.ts';
 import type { CloudPlace } from '../aws/settings.ts';
 import { ReeveError } from '../errors.ts';
 import type { CallLimit } from './topics.ts';
@@ -13,7 +13,9 @@ export type QueueService = {
 
 export async function openQueues(place: CloudPlace, limit: CallLimit): Promise<QueueService> {
   const sdk = await import('@aws-sdk/client-sqs');
-  return { sdk, client: new sdk.SQSClient(buildClientSettings(place)), limit };
+  const client = new sdk.SQSClient(buildClientSettings(place));
+  client.middlewareStack.add(dropRetryAfter, { step: 'finalizeRequest', priority: 'low' });
+  return { sdk, client, limit };
 }
 
 /** What one call of ListQueues answers with. */

@@ -5,20 +5,19 @@ import { renderNotification } from '../cluster/notification.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import type { BaseContext } from '../context.ts';
 import { describeError } from '../errors.ts';
-import type { Store } from '../store/store.ts';
+import { openStore } from '../store/open.ts';
 import { ensureQueues } from './ensure-queues.ts';
 import { ensureTopic } from './ensure-topic.ts';
 import { openQueues } from './queues.ts';
 import { startStage } from './stage.ts';
 import { openTopics, publishMessage } from './topics.ts';
 
-/** Both stages round up to whole seconds: ten at most. */
+/** Together with what is loaded, and with a pause of the SDK that no signal ends, ten seconds at most. */
 const setUpMs = 6_000;
 const publishMs = 3_000;
 
 export type Notice = {
-  cluster: Pick<ClusterConfig, 'clusterId' | 'region' | 'endpoint'>;
-  store: Store;
+  cluster: Pick<ClusterConfig, 'clusterId' | 'store' | 'region' | 'endpoint'>;
   /** Ids of the nodes and edges that are to hear of it. */
   nodes: readonly string[];
 };
@@ -34,14 +33,12 @@ export async function notifyNodes(ctx: Ctx, notice: Notice): Promise<void> {
 }
 
 /** Throws where nothing can be published. */
-async function setUpAndPublish(
-  ctx: Ctx,
-  { cluster, store, nodes }: Notice,
-  failures: string[],
-): Promise<void> {
+async function setUpAndPublish(ctx: Ctx, { cluster, nodes }: Notice, failures: string[]): Promise<void> {
   const place = cloudPlaceOf(cluster);
   const { clusterId } = cluster;
   const stage = startStage(setUpMs, ctx.signal);
+  // One of its own, so that what is still under way in it ends with the stage, and nobody waits for it.
+  const store = await openStore(cluster, { signal: stage.end });
   const [topics, queues] = await Promise.all([openTopics(place, stage), openQueues(place, stage)]);
   try {
     const topicArn = await ensureTopic({ cluster, store, topics, stage, now: ctx.clock.now() }, failures);

@@ -1,26 +1,24 @@
-// A part of the time that telling the nodes may take: the deadline of all its calls together.
+// A part of the time that telling the nodes may take: what all its calls have together.
 import { type CloudCall, callCloud } from '../aws/call.ts';
 
-export type Stage = Required<Pick<CloudCall, 'deadlineMs' | 'signal'>> & { isOver(): boolean };
+export type Stage = Required<Pick<CloudCall, 'deadlineMs' | 'signal'>> & {
+  /** Over, or interrupted. */
+  readonly end: AbortSignal;
+};
 
 export function startStage(ms: number, signal: AbortSignal): Stage {
   const until = performance.now() + ms;
   return {
     signal,
-    /** What is left, in whole seconds, as people are told of it. */
+    end: AbortSignal.any([AbortSignal.timeout(ms), signal]),
+    /** What is left of it for the next call. */
     get deadlineMs() {
-      return Math.max(1, Math.ceil((until - performance.now()) / 1000)) * 1000;
+      return until - performance.now();
     },
-    isOver: () => signal.aborted || performance.now() >= until,
   };
 }
 
-/** For work that has no deadline of this stage itself. */
-export async function awaitInStage<T>(stage: Stage, action: string, work: Promise<T>): Promise<T> {
-  return await callCloud({ action, signal: stage.signal, deadlineMs: stage.deadlineMs }, (signal) => {
-    const end = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    });
-    return Promise.race([work, end]);
-  });
+/** For work that is no single call: nobody waits for it beyond the stage. */
+export async function awaitInStage<T>(stage: Stage, action: string, work: () => Promise<T>): Promise<T> {
+  return await callCloud({ action, signal: stage.signal, deadlineMs: stage.deadlineMs }, work);
 }

@@ -1,6 +1,6 @@
 // The cluster's SNS topic, as far as a release needs it. The client is loaded here, and only where something is told.
 import type { SNSClient } from '@aws-sdk/client-sns';
-import { buildClientSettings, type CloudCall, callCloud } from '../aws/call.ts';
+import { buildClientSettings, type CloudCall, callCloud, dropRetryAfter } from '../aws/call.ts';
 import type { CloudPlace } from '../aws/settings.ts';
 import { ReeveError } from '../errors.ts';
 
@@ -9,13 +9,16 @@ export type CallLimit = Pick<CloudCall, 'deadlineMs' | 'signal'>;
 export type TopicService = {
   readonly sdk: typeof import('@aws-sdk/client-sns');
   readonly client: SNSClient;
+  readonly region: string;
   /** Of each call. */
   readonly limit: CallLimit;
 };
 
 export async function openTopics(place: CloudPlace, limit: CallLimit): Promise<TopicService> {
   const sdk = await import('@aws-sdk/client-sns');
-  return { sdk, client: new sdk.SNSClient(buildClientSettings(place)), limit };
+  const client = new sdk.SNSClient(buildClientSettings(place));
+  client.middlewareStack.add(dropRetryAfter, { step: 'finalizeRequest', priority: 'low' });
+  return { sdk, client, region: place.region, limit };
 }
 
 /** Answers with the topic's ARN, also where it is there already. */
@@ -27,7 +30,7 @@ export async function createTopic({ sdk, client, limit }: TopicService, name: st
   return TopicArn;
 }
 
-/** Undefined where there is no such topic. */
+/** Undefined where there is no such topic, or one that no client of this region and account can have. */
 export async function readTopicPolicy(
   { sdk, client, limit }: TopicService,
   arn: string,
@@ -39,7 +42,7 @@ export async function readTopicPolicy(
     );
     return { text: answer.Attributes?.['Policy'] };
   } catch (error) {
-    if (error instanceof ReeveError && /^NotFound/.test(error.code)) return undefined;
+    if (error instanceof ReeveError && /^(NotFound|InvalidParameter)/.test(error.code)) return undefined;
     throw error;
   }
 }

@@ -2,21 +2,19 @@
 import { CreateQueueCommand } from '@aws-sdk/client-sqs';
 import { describe, expect, it } from 'vitest';
 import { queuePolicy } from '../../../src/lib/cluster/notification.ts';
-import { failing, queueArnOf, startNotified, topicArnOf, warningsOf } from '../../support/notified.ts';
+import {
+  failing,
+  queueArnOf,
+  refusedBySns,
+  refusedBySqs,
+  startNotified,
+  topicArnOf,
+  warningsOf,
+} from '../../support/notified.ts';
 
 describe('a deploy goes on, with one warning that names what failed (L125), when', () => {
-  const denied = {
-    kind: 'answer',
-    status: 403,
-    headers: { 'content-type': 'application/x-amz-json-1.0', 'x-amzn-query-error': 'AccessDenied;Sender' },
-    body: '{"__type":"com.amazonaws.sqs#AccessDenied","message":"not for you"}',
-  } as const;
-  const deniedForm = {
-    kind: 'answer',
-    status: 403,
-    headers: { 'content-type': 'text/xml' },
-    body: '<ErrorResponse><Error><Type>Sender</Type><Code>AuthorizationError</Code><Message>not for you</Message></Error></ErrorResponse>',
-  } as const;
+  const denied = refusedBySqs(403, 'AccessDenied', 'not for you');
+  const deniedForm = refusedBySns(403, 'AuthorizationError', 'not for you');
 
   it.each([
     ['sns', deniedForm, /cannot create topic launch-pad-default: 403 AuthorizationError\w*: not for you$/],

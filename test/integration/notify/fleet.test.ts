@@ -2,7 +2,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { notifyNodes } from '../../../src/lib/notify/run.ts';
 import { silentLog } from '../../../src/lib/report/log.ts';
-import { openFileStore } from '../../../src/lib/store/file.ts';
 import { systemClock } from '../../../src/lib/time.ts';
 import { cloudRegion } from '../../support/cloud.ts';
 import { startNotified } from '../../support/notified.ts';
@@ -15,13 +14,13 @@ describe('a fleet of 1,000', () => {
     const warnings: string[] = [];
     const log = { ...silentLog, warning: (message: string) => void warnings.push(message) };
     const ctx = { clock: systemClock, log, signal: new AbortController().signal };
-    const cluster = { clusterId: 'default', region: cloudRegion, endpoint: proxy.endpoint };
-    const store = openFileStore(`${operator.root}/store`);
+    const store = `file://${operator.root}/store`;
+    const cluster = { clusterId: 'default', store, region: cloudRegion, endpoint: proxy.endpoint };
     const nodes = Array.from({ length: 1000 }, (_, index) => `n-${index}`);
     proxy.delayMs = 50;
     const tell = async (): Promise<number> => {
       const startedAt = performance.now();
-      await notifyNodes(ctx, { cluster, store, nodes });
+      await notifyNodes(ctx, { cluster, nodes });
       return performance.now() - startedAt;
     };
 
