@@ -22,7 +22,7 @@ export type Ear = {
   readonly ended: Promise<QueueReport>;
 };
 
-const quick: Pace = { pollSeconds: 1, missingMs: 300, failureMs: 200 };
+const quick: Pace = { pollSeconds: 1, emptyMs: 1_000, missingMs: 300, failureMs: 200 };
 
 export function startEar(
   endpoint: string,

@@ -8,6 +8,7 @@ import {
   batchSize,
   deleteMessages,
   findQueue,
+  hiddenSeconds,
   isMissingQueue,
   type Queue,
   type Queues,
@@ -16,6 +17,8 @@ import {
 
 export type Pace = {
   pollSeconds: number;
+  /** After an empty answer that has not waited for messages: not every service, emulator or proxy holds a long poll. */
+  emptyMs: number;
   /** Between two looks for a queue that is not there: the first deploy to this node makes it. */
   missingMs: number;
   /** After a failure, give or take a quarter, so that a fleet does not come back all at once. */
@@ -72,12 +75,21 @@ async function pollOnce(ctx: Ctx, queues: Queues, ear: Ear, waitSeconds: number)
     return pace.missingMs;
   }
   const queue = { name, url: ear.url };
+  const askedAtMs = performance.now();
   const receipts = await receiveMessages(queues, queue, waitSeconds);
   settle(ctx, report, false);
-  if (receipts.length === 0) return 0;
-  report.messages += await takeMessages(ctx, queues, { queue, concern: report.concern, receipts });
-  return 0;
+  if (receipts.length === 0) {
+    const hasWaited = performance.now() - askedAtMs >= waitSeconds * 1000 * mostOfIt;
+    return hasWaited ? 0 : pace.emptyMs;
+  }
+  const taken = await takeMessages(ctx, queues, { queue, concern: report.concern, receipts });
+  report.messages += taken.messages;
+  // What is not deleted comes again, from some services at once.
+  return taken.trouble === undefined ? 0 : pace.failureMs;
 }
+
+/** Of the wait that was asked for: clocks differ. */
+const mostOfIt = 0.9;
 
 function judgeFailure(ctx: Ctx, ear: Ear, error: unknown): number {
   if (isMissingQueue(error)) {
@@ -108,16 +120,19 @@ function tellTrouble({ log }: Ctx, report: QueueReport, trouble: string): void {
 /** Of one burst, so that all of it is deleted before SQS gives it again; more come with the next poll. */
 const mostAtOnce = 500;
 const deletionsAtOnce = 5;
+/** For all of a burst: what is left then comes again anyway. Well within TimeoutStopSec= of the unit, which a stop has. */
+const deletionMs = hiddenSeconds * 1000;
 
 /**
  * Woken before anything is deleted: killed in between, they come again. A burst wakes twice: once for its first messages, and
- * once for all that came while the rest was fetched.
+ * once for all that came while the rest was fetched. Deletions go on after a signal, as what has been received is settled
+ * first.
  */
 async function takeMessages(
   ctx: Ctx,
   queues: Queues,
   { queue, concern, receipts }: { queue: Queue; concern: Wakeable; receipts: readonly string[] },
-): Promise<number> {
+): Promise<{ messages: number; trouble: string | undefined }> {
   await writeWake(ctx.paths, concern);
   const all = [...receipts, ...(await drainQueue(ctx, queues, { queue, first: receipts }))];
   if (all.length > receipts.length) await writeWake(ctx.paths, concern);
@@ -127,13 +142,18 @@ async function takeMessages(
   const batches = Array.from({ length: Math.ceil(all.length / batchSize) }, (_, index) =>
     all.slice(index * batchSize, (index + 1) * batchSize),
   );
+  const untilMs = performance.now() + deletionMs;
   const failures = await mapBounded(batches, deletionsAtOnce, async (batch) => {
-    return await deleteMessages(queues, queue, batch).then(() => undefined, describeError);
+    const leftMs = untilMs - performance.now();
+    return await deleteMessages(queues, queue, { receipts: batch, leftMs }).then(
+      () => undefined,
+      describeError,
+    );
   });
-  const [first] = failures.filter((failure) => failure !== undefined);
+  const [trouble] = failures.filter((failure) => failure !== undefined);
   // They come again, and wake once more.
-  if (first !== undefined) ctx.log.warning(first);
-  return all.length;
+  if (trouble !== undefined) ctx.log.warning(trouble);
+  return { messages: all.length, trouble };
 }
 
 /** What else is there, while batches are full. A failure ends it: the next poll tells. */

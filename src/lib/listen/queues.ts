@@ -9,7 +9,7 @@ import { ReeveError, UnavailableError } from '../errors.ts';
  * For how long what has been received is not given again: time to delete it in. No longer, since a poll that was cut off may
  * have taken a message along.
  */
-const hiddenSeconds = 10;
+export const hiddenSeconds = 10;
 
 /** What one call takes and gives. */
 export const batchSize = 10;
@@ -84,16 +84,16 @@ export async function receiveMessages(
   return (answer.Messages ?? []).flatMap(({ ReceiptHandle }) => ReceiptHandle ?? []);
 }
 
-/** Ten at most. Not ended by a signal: what has been received is settled first. */
+/** Ten at most, `leftMs` for them at most. Not ended by a signal: what has been received is settled first. */
 export async function deleteMessages(
   { sdk, client, deadlineMs }: Queues,
   { name, url }: Queue,
-  receipts: readonly string[],
+  { receipts, leftMs }: { receipts: readonly string[]; leftMs: number },
 ): Promise<void> {
   const entries = receipts.map((receipt, index) => ({ Id: String(index), ReceiptHandle: receipt }));
   const command = new sdk.DeleteMessageBatchCommand({ QueueUrl: url, Entries: entries });
   const action = `delete messages of queue ${name}`;
-  const answer = await callCloud({ action, deadlineMs }, (abortSignal) =>
+  const answer = await callCloud({ action, deadlineMs: Math.min(deadlineMs, leftMs) }, (abortSignal) =>
     client.send(command, { abortSignal }),
   );
   const [first] = answer.Failed ?? [];

@@ -15,7 +15,7 @@ import { openQueues } from './queues.ts';
 
 export type ListenOptions = { windowMs: number; waitMs: number; loadContext(): Promise<Context> };
 
-const pace: Pace = { pollSeconds: 20, missingMs: 30_000, failureMs: 5_000 };
+const pace: Pace = { pollSeconds: 20, emptyMs: 1_000, missingMs: 30_000, failureMs: 5_000 };
 /** What an answer may take beyond the wait that was asked for. */
 const answerMs = 6_000;
 

@@ -1,9 +1,11 @@
 // One queue's ear when SQS refuses, breaks or does not answer: told once each, tried again, nothing lost.
-import { SendMessageCommand } from '@aws-sdk/client-sqs';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SendMessageBatchCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { describe, expect, it } from 'vitest';
 import type { Fault } from '../../support/faulty-proxy.ts';
 import { type Ear, startEar } from '../../support/listening.ts';
-import { failing, type Notified, startNotified } from '../../support/notified.ts';
+import { failing, type Notified, refusedBySqs, startNotified } from '../../support/notified.ts';
 
 const limit = { timeout: 20_000 };
 const name = 'launch-pad-default-web-1';
@@ -22,18 +24,18 @@ async function startHearing(
   return { notified, ear, send };
 }
 
-const answer = (status: number, code: string): Fault => ({
-  ...{ kind: 'answer', status },
-  headers: { 'content-type': 'application/x-amz-json-1.0', 'x-amzn-query-error': `${code};Sender` },
-  body: JSON.stringify({ __type: `com.amazonaws.sqs#${code}`, message: 'of the test' }),
-});
-
 describe('an ear', () => {
   it.each([
-    ['throttled', answer(400, 'RequestThrottled'), /400 RequestThrottled: of the test$/],
-    ['throttled by 429', answer(429, 'ThrottlingException'), /429 ThrottlingException: of the test$/],
-    ['refused', answer(403, 'AccessDenied'), /403 AccessDenied: of the test$/],
-    ['not served', answer(503, 'ServiceUnavailable'), /503 ServiceUnavailable: of the test$/],
+    ['throttled', refusedBySqs(400, 'RequestThrottled'), /400 RequestThrottled: of the test$/],
+    ['throttled by 429', refusedBySqs(429, 'ThrottlingException'), /429 ThrottlingException: of the test$/],
+    ['refused', refusedBySqs(403, 'AccessDenied'), /403 AccessDenied: of the test$/],
+    [
+      'told that its clock is wrong',
+      refusedBySqs(403, 'InvalidSignatureException', 'Signature expired: it is now earlier than now'),
+      /403 InvalidSignatureException: Signature expired: .*; the clock of this machine seems to be wrong$/,
+    ],
+    ['broken inside', refusedBySqs(500, 'InternalFailure'), /500 InternalFailure: of the test$/],
+    ['not served', refusedBySqs(503, 'ServiceUnavailable'), /503 ServiceUnavailable: of the test$/],
     [
       'given HTML',
       { kind: 'answer', status: 502, body: '<html>bad gateway</html>' },
@@ -73,6 +75,17 @@ describe('an ear', () => {
     },
   );
 
+  it('that is answered too slowly says so, and hears the message when it comes again', async () => {
+    const { notified, ear, send } = await startHearing();
+    notified.proxy.fault = failing('ReceiveMessage', { kind: 'trickle', bytesPerSecond: 10 });
+    await send();
+    await expect
+      .poll(() => ear.lines.at(-1), limit)
+      .toMatch(/^warning: cannot receive from queue .*: no whole answer within 2 s$/);
+    notified.proxy.fault = () => undefined;
+    await expect.poll(ear.wakes, limit).toEqual(['reconcile']);
+  });
+
   it('waits for a queue that is made later, and says so once (L128)', async () => {
     const notified = await startNotified(['web-1']);
     const ear = startEar(notified.proxy.endpoint, notified.cloud.env, { name, windowMs: 60_000 });
@@ -95,7 +108,7 @@ describe('an ear', () => {
   });
 
   it.each([
-    ['refused', answer(403, 'AccessDenied'), /cannot delete messages of queue .*: 403 AccessDenied/],
+    ['refused', refusedBySqs(403, 'AccessDenied'), /cannot delete messages of queue .*: 403 AccessDenied/],
     [
       'done by half',
       {
@@ -128,6 +141,77 @@ describe('an ear', () => {
     expect(await ear.ended).toMatchObject({ messages: 2, trouble: undefined });
     expect(wakesAtDeletion).toEqual(['reconcile']);
     expect(await notified.queues.messages(name)).toEqual({ all: 0, hidden: 0 });
+  });
+
+  const empty: Fault = {
+    ...{ kind: 'answer', status: 200, headers: { 'content-type': 'application/x-amz-json-1.0' } },
+    body: '{}',
+  };
+
+  it('asks once a second where long polls are answered at once, and hears what comes', async () => {
+    const { notified, ear, send } = await startHearing();
+    notified.proxy.fault = failing('ReceiveMessage', empty);
+    await expect.poll(() => notified.proxy.seen.at(-1)?.action, limit).toBe('ReceiveMessage');
+    notified.proxy.seen.length = 0;
+    await expect.poll(() => notified.proxy.seen.length, limit).toBeGreaterThanOrEqual(4);
+    const askedAt = notified.proxy.seen.map(({ at }) => at);
+    const pauses = askedAt.slice(1).map((at, index) => at - (askedAt[index] ?? 0));
+    expect(Math.min(...pauses)).toBeGreaterThan(990);
+    notified.proxy.fault = () => undefined;
+    await send();
+    await expect.poll(ear.wakes, limit).toEqual(['reconcile']);
+  });
+
+  it('that pauses between such polls ends at once when it is stopped', async () => {
+    const { notified, ear } = await startHearing();
+    notified.proxy.fault = failing('ReceiveMessage', empty);
+    await expect.poll(() => notified.asked()['ReceiveMessage'] ?? 0, limit).toBe(0);
+    await expect.poll(() => notified.proxy.seen.length, { ...limit, interval: 5 }).toBe(1);
+    const stoppedAt = performance.now();
+    ear.stop();
+    expect(await ear.ended).toMatchObject({ trouble: undefined });
+    expect(performance.now() - stoppedAt).toBeLessThan(700);
+  });
+
+  it('does not spin where nothing can be deleted and messages come again at once', async () => {
+    const { notified, ear } = await startHearing();
+    const again: Fault = { ...empty, body: '{"Messages":[{"MessageId":"1","ReceiptHandle":"1"}]}' };
+    notified.proxy.fault = ({ action }) => {
+      if (action === 'DeleteMessageBatch') return refusedBySqs(403, 'AccessDenied');
+      return action === 'ReceiveMessage' ? again : undefined;
+    };
+    await expect.poll(ear.wakes, limit).toEqual(['reconcile']);
+    notified.proxy.seen.length = 0;
+    const startedAt = performance.now();
+    await expect.poll(() => notified.proxy.seen.length, limit).toBeGreaterThanOrEqual(6);
+    // 200 ms give or take a quarter for two requests.
+    expect(notified.proxy.seen.length).toBeLessThan(((performance.now() - startedAt) / 150) * 2 + 4);
+  });
+
+  it('that is stopped in a burst which cannot be deleted ends within what its unit has for a stop', async () => {
+    const { notified } = await startHearing(1_000);
+    const QueueUrl = await notified.queues.url(name);
+    const Entries = Array.from({ length: 10 }, (_, index) => ({ Id: `m${index}`, MessageBody: 'anything' }));
+    for (let sent = 0; sent < 50; sent += 1)
+      await notified.sqs.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+    let stoppedAt = 0;
+    notified.proxy.fault = ({ action }) => {
+      if (action !== 'DeleteMessageBatch') return undefined;
+      if (stoppedAt === 0) ear.stop();
+      stoppedAt ||= performance.now();
+      return { kind: 'silence' };
+    };
+    const { endpoint } = notified.proxy;
+    const ear = startEar(endpoint, notified.cloud.env, { name, windowMs: 60_000, answerMs: 6_000 });
+    expect(await ear.ended).toMatchObject({ trouble: undefined });
+    expect(ear.wakes()).toEqual(['reconcile']);
+    const unit = readFileSync(join(import.meta.dirname, '../../../systemd/reeve-listen.service'), 'utf8');
+    const stopSeconds = Number(/^TimeoutStopSec=(\d+)s$/m.exec(unit)?.[1]);
+    expect(performance.now() - stoppedAt).toBeLessThan((stopSeconds * 1000) / 2);
+    const warnings = ear.lines.filter((line) => line.startsWith('warning'));
+    expect(warnings).toEqual([
+      `warning: cannot delete messages of queue ${name}: no whole answer within 6 s`,
+    ]);
   });
 
   it('ends with its window', async () => {
