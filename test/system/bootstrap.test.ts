@@ -6,11 +6,16 @@ import { basename, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { type Host, startHost } from '../support/host.ts';
 import { describeInstalled, type Installed } from '../support/installed.ts';
+import type { ProgramEnd } from '../support/programs.ts';
 import { describeHost, nextRuns } from '../support/system.ts';
 
 const script = resolve(import.meta.dirname, '../../scripts/bootstrap');
 const storeDir = '/var/lib/reeve/store';
 const userData = '/var/lib/cloud/instance/user-data.txt';
+const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+const file = basename(inject('packageFile'));
+const store = `file://${storeDir}`;
 
 /** The package, from a server on the machine itself: it has no other network. */
 async function serve(host: Host): Promise<void> {
@@ -18,27 +23,36 @@ async function serve(host: Host): Promise<void> {
   await host.output(['busybox', 'httpd', '-p', '127.0.0.1:8000', '-h', '/srv']);
 }
 
+function readSum(): string {
+  return createHash('sha256')
+    .update(readFileSync(inject('packageFile')))
+    .digest('hex');
+}
+
+/** As it is printed where the packages are made. */
+function printUserData(words: readonly string[]): string {
+  const address = `http://127.0.0.1:8000/${file}?X-Amz-Expires=900&X-Amz-Signature=a%2Bb`;
+  return execFileSync(script, ['--user-data', '--url', address, ...words], { encoding: 'utf8' });
+}
+
+/** As cloud-init runs it: by its own first line, with nobody's home. */
+async function runUserData(host: Host, shell: readonly string[] = []): Promise<ProgramEnd> {
+  return await host.run(['env', '-i', `PATH=${systemPath}`, ...shell, userData]);
+}
+
 describeHost('a fresh machine with user data', () => {
   let host: Host;
   let node: Installed;
   let sum: string;
-  const file = (): string => basename(inject('packageFile'));
-  /** As it is printed where the packages are made. */
-  const printUserData = (words: readonly string[]): string => {
-    const address = `http://127.0.0.1:8000/${file()}?X-Amz-Expires=900&X-Amz-Signature=a%2Bb`;
-    return execFileSync(script, ['--user-data', '--url', address, ...words], { encoding: 'utf8' });
-  };
   const boot = async (words: readonly string[]) => {
     await host.write(userData, printUserData(words), '0700');
-    return await host.run([userData]);
+    return await runUserData(host);
   };
   beforeAll(async () => {
     host = startHost('web-1');
     node = describeInstalled(host);
     await serve(host);
-    sum = createHash('sha256')
-      .update(readFileSync(inject('packageFile')))
-      .digest('hex');
+    sum = readSum();
   });
   afterAll(() => host?.stop());
 
@@ -49,16 +63,7 @@ describeHost('a fresh machine with user data', () => {
   });
 
   it('becomes a node that runs by itself (L7, L170)', async () => {
-    const end = await boot([
-      '--sha256',
-      sum,
-      '--node',
-      'web-1',
-      '--role',
-      'app',
-      '--store',
-      `file://${storeDir}`,
-    ]);
+    const end = await boot(['--sha256', sum, '--node', 'web-1', '--role', 'app', '--store', store]);
     expect(end).toMatchObject({ status: 0, stderr: '' });
     expect(await host.output(['systemctl', 'is-active', 'reeve.target', 'reeve-app.target'])).toBe(
       'active\nactive\n',
@@ -94,16 +99,93 @@ describeHost('a fresh machine with user data', () => {
         'find /opt/reeve /opt/launch-pad /etc/reeve /etc/systemd/system -printf "%p %i %m %T@\\n" | sort',
       );
     const before = await look();
-    const end = await host.run([userData]);
-    expect([end.status, end.stdout.trim().split('\n')]).toEqual([
-      0,
-      [
-        'this package is installed already',
-        'kept /etc/reeve/reeve.yaml, which was there',
-        'this machine is a node',
-      ],
-    ]);
+    for (const shell of [[], ['dash'], ['bash', '--posix'], ['busybox', 'sh']]) {
+      const end = await runUserData(host, shell);
+      expect([end.status, end.stderr, end.stdout.trim().split('\n')]).toEqual([
+        0,
+        '',
+        [
+          'this package is installed already',
+          'kept /etc/reeve/reeve.yaml, which was there',
+          'the units are as the configuration wants them',
+          expect.stringMatching(/^\d+ units are right$/),
+          'this machine is a node',
+        ],
+      ]);
+    }
     expect(await look()).toBe(before);
+  });
+});
+
+describeHost('a machine on which one thing after another goes wrong', () => {
+  const machineUnits = '/etc/systemd/system';
+  let host: Host;
+  beforeAll(async () => {
+    host = startHost('web-1');
+    await serve(host);
+    const words = ['--sha256', readSum(), '--node', 'web-1', '--store', store];
+    await host.write(userData, printUserData(words), '0700');
+  });
+  afterAll(() => host?.stop());
+
+  it('is no node where power fails in the middle of the install', async () => {
+    host.start([userData]);
+    await host.waitFor('the install', () => host.sh('ls -d /opt/reeve/releases/.staging-*'));
+    await host.losePower();
+    expect(await host.exists('/etc/reeve/reeve.yaml')).toBe(false);
+    expect(await host.sh('ls -d /var/tmp/reeve-bootstrap*')).not.toBe('');
+  });
+
+  it('installs, the next time, and says that its store cannot be had', async () => {
+    await serve(host);
+    await host.write(storeDir, 'in the way');
+    const end = await runUserData(host);
+    expect([end.status, end.stderr.trim().split('\n').at(-1)]).toEqual([
+      78,
+      'bootstrap: reeve is installed, and this machine is no whole node yet, as told above: set that right, and do this again',
+    ]);
+    const agent = await host.run(['/opt/launch-pad/agent']);
+    expect([agent.status, agent.stderr]).toEqual([
+      78,
+      'agent: there is nothing to run: this machine is no node: `reeve init` makes it one\n',
+    ]);
+    await host.sh(`rm ${storeDir}; kill $(pidof busybox)`);
+    expect(await host.sh('ls -d /var/tmp/reeve-bootstrap* 2>/dev/null || true')).toBe('');
+  });
+
+  it('goes on with what is there, and says that its units cannot be placed', async () => {
+    await host.write(`${machineUnits}/reeve.target.wants`, 'in the way');
+    for (const [status, message] of [
+      [1, /^bootstrap: reeve is installed, and this machine is no whole node yet, /],
+      [1, /^bootstrap: the units are not as \/etc\/reeve\/reeve.yaml wants them, as told above: /],
+    ] as const) {
+      const end = await runUserData(host);
+      expect([end.status, end.stdout, end.stderr.trim().split('\n').at(-1)]).toEqual([
+        status,
+        expect.stringContaining('this package is installed already'),
+        expect.stringMatching(message),
+      ]);
+    }
+    await host.sh(`rm ${machineUnits}/reeve.target.wants`);
+  });
+
+  it('places them, and says that they cannot be started', async () => {
+    await host.sh('systemctl stop reeve.target; systemctl mask reeve.target');
+    const end = await runUserData(host);
+    expect([end.status, end.stdout, end.stderr.trim().split('\n').at(-1)]).toEqual([
+      1,
+      expect.stringContaining('switched on reeve-app.target'),
+      'bootstrap: cannot start reeve.target, as told above: set that right, and do this again',
+    ]);
+    await host.sh('systemctl unmask reeve.target');
+  });
+
+  it('is a node once all of that is set right (L7, L170)', async () => {
+    expect(await runUserData(host)).toMatchObject({ status: 0, stderr: '' });
+    expect(await host.output(['systemctl', 'is-active', 'reeve.target', 'reeve-app.target'])).toBe(
+      'active\nactive\n',
+    );
+    expect(await host.exists(`${storeDir}/nodes/web-1/node.json`)).toBe(true);
   });
 });
 
@@ -124,12 +206,9 @@ describeHost('a machine of launch-pad’s', () => {
     };
     await host.write('/etc/launch-pad/agent.json', JSON.stringify({ ...identity, advertiseIp: '10.99.0.2' }));
     await serve(host);
-    const sum = createHash('sha256')
-      .update(readFileSync(inject('packageFile')))
-      .digest('hex');
     await host.copy(script, '/root');
-    const address = `http://127.0.0.1:8000/${basename(inject('packageFile'))}`;
-    const end = await host.run(['/root/bootstrap', '--url', address, '--sha256', sum]);
+    const address = `http://127.0.0.1:8000/${file}`;
+    const end = await host.run(['/root/bootstrap', '--url', address, '--sha256', readSum()]);
     expect(end).toMatchObject({ status: 0, stderr: '' });
     const shown = await host.output(['reeve', 'config', 'show']);
     expect(shown).toMatch(/nodeId: app-1/);

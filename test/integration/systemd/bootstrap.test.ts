@@ -270,6 +270,6 @@ describe('scripts/bootstrap', () => {
   });
 
   it('leaves nothing of its work behind', () => {
-    expect(readdirSync('/var/tmp').filter((name) => name.startsWith('reeve-bootstrap-'))).toEqual([]);
+    expect(readdirSync('/var/tmp').filter((name) => name.startsWith('reeve-bootstrap'))).toEqual([]);
   });
 });
