@@ -59,11 +59,29 @@ export function concernOf(unit: string): string | undefined {
   return /^reeve-(.+)\.[a-z]+$/.exec(unit)?.[1];
 }
 
-/** `reeve-backup.service on web-1 failed (exit-code, status 1), 3 times since ...: last line`. */
+/** `reeve-backup.service on web-1 failed (exit-code, status 1), 3 times since ...: what it said last`. */
 export function describeFailure(record: FailureRecord, host: string): string {
   const { unit, result, status, count, firstAt, lastLines } = record;
   const how = status === null ? result : `${result}, status ${status}`;
   const often = count === 1 ? '' : `, ${count} times since ${firstAt}`;
-  const last = lastLines.at(-1);
+  const last = findLastWord(lastLines, unit);
   return `${unit} on ${host} failed (${how})${often}${last === undefined ? '' : `: ${last}`}`;
+}
+
+/**
+ * The last line of the failed run that is the program's own, where there is one. systemd's follow it and say only that it
+ * failed, and a new run may have begun since.
+ */
+function findLastWord(lines: readonly string[], unit: string): string | undefined {
+  const endAt = lines.findLastIndex((line) => line.startsWith(`${unit}: Failed with result `));
+  const ended = endAt === -1 ? lines : lines.slice(0, endAt + 1);
+  const run = ended.slice(ended.findLastIndex((line) => line.startsWith(`Starting ${unit} `)) + 1);
+  return run.findLast((line) => !isSystemds(line, unit)) ?? ended.at(-1);
+}
+
+function isSystemds(line: string, unit: string): boolean {
+  if (line.startsWith(`${unit}: `)) return true;
+  return ['Started', 'Stopping', 'Stopped', 'Finished', 'Failed to start'].some((word) =>
+    line.startsWith(`${word} ${unit} `),
+  );
 }

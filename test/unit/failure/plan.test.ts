@@ -99,4 +99,30 @@ describe('the message', () => {
       'reeve-backup.service on web-1 failed (exit-code), 3 times since 2026-06-04T03:00:00.000Z',
     );
   });
+
+  /** As the journal of a booted machine has it, where a run follows the one that failed. */
+  const journal = [
+    'Starting reeve-backup.service - Back up what is due...',
+    'nothing to do',
+    'reeve-backup.service: Deactivated successfully.',
+    'Finished reeve-backup.service - Back up what is due.',
+    'Starting reeve-backup.service - Back up what is due...',
+    'reeve: cannot read "a"',
+    'reeve-backup.service: Main process exited, code=exited, status=69/UNAVAILABLE',
+    "reeve-backup.service: Failed with result 'exit-code'.",
+    'Failed to start reeve-backup.service - Back up what is due.',
+    'reeve-backup.service: Triggering OnFailure= dependencies.',
+    'Starting reeve-backup.service - Back up what is due...',
+    'nothing to do',
+  ];
+
+  it.each([
+    ['with the program’s last line and not systemd’s', journal, 'reeve: cannot read "a"'],
+    ['with systemd’s where the program had none', journal.toSpliced(5, 1), `${journal[7]}`],
+    ['as far as the journal has it yet', journal.slice(0, 6), 'reeve: cannot read "a"'],
+  ])('ends %s', (_, lastLines, last) => {
+    expect(describeFailure({ ...told, lastLines }, 'web-1')).toBe(
+      `reeve-backup.service on web-1 failed (exit-code, status 1): ${last}`,
+    );
+  });
 });
