@@ -116,7 +116,7 @@ async function checkStore(world: World): Promise<Finding[]> {
   try {
     return judgeStore(await gatherStore(world, cluster));
   } catch (error) {
-    return judgeStoreFailure(cluster.store, describeSilence(error));
+    return judgeStoreFailure(cluster, describeSilence(error));
   }
 }
 

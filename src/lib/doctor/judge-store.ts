@@ -47,8 +47,17 @@ export function judgeStore({ url, nodes, node }: StoreFacts): Finding[] {
   ];
 }
 
-export function judgeStoreFailure(url: string, error: string): Finding[] {
-  return [failure(error, { where: url, fix: 'mount the directory, or correct cluster.store' })];
+/** `endpoint` is the configuration's, of a store that is a bucket. */
+export function judgeStoreFailure(
+  { store, endpoint }: { store: string; endpoint?: string | undefined },
+  error: string,
+): Finding[] {
+  if (!store.startsWith('s3:')) {
+    return [failure(error, { where: store, fix: 'mount the directory, or correct cluster.store' })];
+  }
+  const where = endpoint === undefined ? store : `${store} at ${endpoint}`;
+  const fix = 'credentials or a role for this machine, or correct cluster.store, region or endpoint';
+  return [failure(error, { where, fix })];
 }
 
 function judgeWriting(url: string, reached: string, { isProbed, writeError }: NodeInStore): Finding[] {

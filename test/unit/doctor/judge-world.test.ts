@@ -103,7 +103,23 @@ describe('the store', () => {
   });
 
   it('that cannot be read or written is a failure', () => {
-    expect(judgeStoreFailure(url, 'no such directory')[0]).toMatchObject({ level: 'failure' });
+    expect(judgeStoreFailure({ store: url }, 'no such directory')).toEqual([
+      {
+        level: 'failure',
+        what: 'no such directory',
+        where: url,
+        fix: 'mount the directory, or correct cluster.store',
+      },
+    ]);
+    const bucket = { store: 's3://state', endpoint: 'http://127.0.0.1:4566' };
+    expect(judgeStoreFailure(bucket, 'nothing listens there')).toEqual([
+      {
+        level: 'failure',
+        what: 'nothing listens there',
+        where: 's3://state at http://127.0.0.1:4566',
+        fix: 'credentials or a role for this machine, or correct cluster.store, region or endpoint',
+      },
+    ]);
     expect(judgeStore(facts({ writeError: 'EROFS' } as object))[0]).toMatchObject({
       level: 'failure',
       what: 'EROFS',
