@@ -43,8 +43,7 @@ export function buildS3Client(
       ? { requestTimeout: attemptMs, throwOnRequestTimeout: true }
       : { socketTimeout: idleMs };
   return new S3Client({
-    // A name is signed for, and services that have no regions take this one.
-    region: region === 'local' ? 'us-east-1' : region,
+    region,
     // A bucket's own host name is for AWS, whose certificates cover it.
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     maxAttempts,
