@@ -29,11 +29,14 @@ function judgeDirectory(directory: DirectoryFacts, ownUid: number): Finding[] {
     return isMadeAtBoot ? [failure('it is missing', { where: path, fix })] : [];
   }
   const findings: Finding[] = [];
-  if (uid !== ownUid)
-    findings.push(
-      warning(`it belongs to user ${uid}, not ${ownUid}`, { where: path, fix: `chown ${ownUid} ${path}` }),
-    );
-  else if (!directory.writable)
+  if (uid !== ownUid) {
+    // Those of the units are root's, and taken from it they would be of no use to them.
+    const fix =
+      uid === 0
+        ? 'run this as root, or set REEVE_STATE, REEVE_RUN and REEVE_CACHE'
+        : `chown ${ownUid} ${path}`;
+    findings.push(warning(`it belongs to user ${uid}, not ${ownUid}`, { where: path, fix }));
+  } else if (!directory.writable)
     findings.push(failure('it cannot be written', { where: path, fix: 'mount it read-write' }));
   if ((mode & 0o022) !== 0) {
     findings.push(failure('others may write into it', { where: path, fix: `chmod go-w ${path}` }));

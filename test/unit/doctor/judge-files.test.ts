@@ -48,6 +48,17 @@ describe('directories', () => {
     expect(judgeDirectories([directory(overrides)], 0)).toEqual([{ level, what, where, fix }]);
   });
 
+  it('that are root’s are not to be taken from it, whoever asks', () => {
+    expect(judgeDirectories([directory({})], 1000)).toEqual([
+      {
+        level: 'warning',
+        what: 'it belongs to user 0, not 1000',
+        where,
+        fix: 'run this as root, or set REEVE_STATE, REEVE_RUN and REEVE_CACHE',
+      },
+    ]);
+  });
+
   it('that cannot be looked at are told of', () => {
     const hidden = directory({ mode: undefined, uid: undefined, error: 'EACCES: permission denied' });
     expect(judgeDirectories([hidden], 0)).toEqual([
