@@ -27,7 +27,11 @@ export const commands: readonly CommandSpec[] = [
     options: [
       { flags: '--node <id>', description: 'id of this node (default: its host name)' },
       { flags: '--role <role>', description: 'app, edge, or app,edge (default: app)' },
-      { flags: '--store <url>', description: 'file:///directory or s3://bucket[/prefix]' },
+      {
+        flags: '--store <url>',
+        description:
+          'file:///directory (default: one on this machine) or s3://bucket[/prefix]; AWS_ENDPOINT_URL names another service than AWS',
+      },
       { flags: '--cluster <id>', description: 'the cluster it belongs to (default: default)' },
       { flags: '--region <region>', description: 'of AWS, where the store is there (default: us-east-1)' },
     ],
@@ -203,11 +207,14 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     path: 'node iam',
-    summary: 'the policy of AWS that a role needs, and no more',
+    summary: 'print the policy of AWS that a role needs for this configuration, and no more',
     options: [
       { flags: '--role <role>', description: "app, edge, app,edge or deploy (default: this node's)" },
       { flags: '--node <id>', description: 'for this node (default: this one)' },
-      { flags: '--account <id>', description: "AWS account (default: the one in the bucket's name)" },
+      {
+        flags: '--account <id>',
+        description: 'AWS account (default: the one in launch-pad-state-ACCOUNT-REGION)',
+      },
     ],
     load: () => import('./node-iam.ts'),
   },
