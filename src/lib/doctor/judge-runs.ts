@@ -1,4 +1,5 @@
 // What runs, what ran last, what failed, and what a person holds back. Pure.
+import { findLastWord } from '../failure/plan.ts';
 import type { FailureRecord } from '../failure/record.ts';
 import type { Hold } from '../hold/holds.ts';
 import type { LockHolder } from '../lock/holder.ts';
@@ -102,8 +103,8 @@ export function judgeFailures(
 ): Finding[] {
   const open = failures.filter(({ record, lastGoodAt }) => isOpen(record, lastGoodAt, now));
   const findings = open.flatMap(({ record }): Finding[] => {
-    const { unit, result, status, count, lastAt, lastLines, hook } = record;
-    const last = lastLines.at(-1);
+    const { unit, result, status, count, lastAt, hook } = record;
+    const last = findLastWord(record);
     const what = [
       `failed ${count === 1 ? 'once' : `${count} times`}, last at ${lastAt} (${result}`,
       `${status === null ? '' : `, status ${status}`})${last === undefined ? '' : `: ${last}`}`,

@@ -61,10 +61,10 @@ export function concernOf(unit: string): string | undefined {
 
 /** `reeve-backup.service on web-1 failed (exit-code, status 1), 3 times since ...: what it said last`. */
 export function describeFailure(record: FailureRecord, host: string): string {
-  const { unit, result, status, count, firstAt, lastLines } = record;
+  const { unit, result, status, count, firstAt } = record;
   const how = status === null ? result : `${result}, status ${status}`;
   const often = count === 1 ? '' : `, ${count} times since ${firstAt}`;
-  const last = findLastWord(lastLines, unit);
+  const last = findLastWord(record);
   return `${unit} on ${host} failed (${how})${often}${last === undefined ? '' : `: ${last}`}`;
 }
 
@@ -72,7 +72,10 @@ export function describeFailure(record: FailureRecord, host: string): string {
  * The last line of the failed run that is the program's own, where there is one. systemd's follow it and say only that it
  * failed, and a new run may have begun since.
  */
-function findLastWord(lines: readonly string[], unit: string): string | undefined {
+export function findLastWord({
+  unit,
+  lastLines: lines,
+}: Pick<FailureRecord, 'unit' | 'lastLines'>): string | undefined {
   const endAt = lines.findLastIndex((line) => line.startsWith(`${unit}: Failed with result `));
   const ended = endAt === -1 ? lines : lines.slice(0, endAt + 1);
   const run = ended.slice(ended.findLastIndex((line) => line.startsWith(`Starting ${unit} `)) + 1);

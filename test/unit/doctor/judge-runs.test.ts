@@ -163,12 +163,12 @@ describe('failures', () => {
     result: 'exit-code',
     status: '1',
     invocationId: null,
-    lastLines: ['no space'],
+    lastLines: ['no space', 'reeve-backup.service: Triggering OnFailure= dependencies.'],
     notified: true,
     hook: null,
   };
 
-  it('since the last good run are told, with the last line', () => {
+  it('since the last good run are told, with what the program said last', () => {
     expect(judgeFailures([{ record, lastGoodAt: ago(3601) }], now)).toEqual([
       {
         level: 'failure',
