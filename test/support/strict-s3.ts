@@ -9,6 +9,9 @@ type S3Object = ReturnType<S3Store['putObject']>;
 type Listing = ReturnType<S3Store['listObjects']>;
 type Upload = { bucket: string; key: string; startedAt: Date };
 
+/** S3 gives a thousand at a time; so few make a test of pages short. */
+const maxUploads = 5;
+
 export class StrictS3 extends S3Store {
   /** What the request at hand has said. Handlers run to their end without a pause, so that it is never another one's. */
   headers: Headers = {};
@@ -58,15 +61,23 @@ export class StrictS3 extends S3Store {
     this.#uploads.delete(id);
   }
 
-  renderUploads(bucket: string, prefix: string): string {
-    const uploads = [...this.#uploads].filter(
-      ([, upload]) => upload.bucket === bucket && upload.key.startsWith(prefix),
-    );
-    const items = uploads.map(
+  renderUploads(
+    bucket: string,
+    { prefix = '', 'key-marker': after = '' }: Readonly<Record<string, string | undefined>>,
+  ): string {
+    const uploads = [...this.#uploads]
+      .filter(([, upload]) => upload.bucket === bucket && upload.key.startsWith(prefix))
+      // Where two are of one key, a page could end between them, which needs a second marker.
+      .filter(([, { key }]) => compareBytes(key, after) > 0)
+      .sort(([, one], [, other]) => compareBytes(one.key, other.key));
+    const page = uploads.slice(0, maxUploads);
+    const items = page.map(
       ([id, { key, startedAt }]) =>
         `<Upload><Key>${key}</Key><UploadId>${id}</UploadId><Initiated>${startedAt.toISOString()}</Initiated></Upload>`,
     );
-    return `<?xml version="1.0" encoding="UTF-8"?><ListMultipartUploadsResult><Bucket>${bucket}</Bucket><IsTruncated>false</IsTruncated>${items.join('')}</ListMultipartUploadsResult>`;
+    const isTruncated = page.length < uploads.length;
+    const next = isTruncated ? `<NextKeyMarker>${page.at(-1)?.[1].key}</NextKeyMarker>` : '';
+    return `<?xml version="1.0" encoding="UTF-8"?><ListMultipartUploadsResult><Bucket>${bucket}</Bucket><IsTruncated>${isTruncated}</IsTruncated>${next}${items.join('')}</ListMultipartUploadsResult>`;
   }
 
   #requireCondition(bucket: string, key: string): void {

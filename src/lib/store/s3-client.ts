@@ -5,6 +5,7 @@ import { callCloud } from '../aws/call.ts';
 import { statusOf } from '../aws/failures.ts';
 import type { CloudPlace } from '../aws/settings.ts';
 import { ConfigError } from '../errors.ts';
+import { findEndpoint } from './s3-endpoint.ts';
 
 /** A bucket, and what all keys in it begin with: empty, or ending in a slash. */
 export type Bucket = {
@@ -86,7 +87,7 @@ export async function callS3<Answer>(
     try {
       return await send({ abortSignal, requestTimeout: limits.attemptMs + extraMs });
     } catch (error) {
-      throw explainBucket(bucket, error, action) ?? error;
+      throw (await explainBucket(bucket, error, action)) ?? error;
     }
   });
 }
@@ -97,14 +98,16 @@ export function describeAction({ name, prefix }: Bucket, verb: string, key: stri
 }
 
 /** What nobody has to try again before the configuration is another one. */
-export function explainBucket(
-  { name, place }: Bucket,
+export async function explainBucket(
+  bucket: Bucket,
   error: unknown,
   action: string,
-): ConfigError | undefined {
+): Promise<ConfigError | undefined> {
+  const { name, place } = bucket;
   if (!(error instanceof Error)) return undefined;
   if (error.name === 'NoSuchBucket') {
-    const where = place.endpoint ?? place.region;
+    const { isAws, origin } = await findEndpoint(bucket);
+    const where = isAws ? place.region : origin;
     return new ConfigError(`cannot ${action}: there is no bucket "${name}" at ${where}`, {
       cause: error,
       code: 'no-bucket',

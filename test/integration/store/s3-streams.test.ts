@@ -6,6 +6,7 @@ import { defaultS3Limits } from '../../../src/lib/store/s3-client.ts';
 import type { Store } from '../../../src/lib/store/store.ts';
 import { cloudRegion, startCloud } from '../../support/cloud.ts';
 import { type FaultyProxy, startFaultyProxy } from '../../support/faulty-proxy.ts';
+import { refusal } from '../../support/s3-answers.ts';
 import { failingAfter, streamOf } from '../../support/store-contract.ts';
 
 const mebibyte = 1024 * 1024;
@@ -48,8 +49,8 @@ function steps(): string[] {
   });
 }
 
-async function listUploads(): Promise<string[]> {
-  const text = await (await fetch(`${proxy.endpoint}/state?uploads&prefix=fleet/`)).text();
+async function listUploads(directory: string): Promise<string[]> {
+  const text = await (await fetch(`${proxy.endpoint}/state?uploads&prefix=fleet/${directory}/`)).text();
   return [...text.matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key = '']) => key);
 }
 
@@ -81,7 +82,7 @@ describe('a large object', () => {
     const failing = store.putStream('backups/fails.gz', failingAfter(25 * mebibyte, fault));
     await expect(failing).rejects.toBe(fault);
     expect(steps().at(-1)).toBe('abort');
-    expect(await listUploads()).toEqual([]);
+    expect(await listUploads('backups')).toEqual([]);
     expect(await store.head('backups/fails.gz')).toBeUndefined();
   });
 
@@ -96,7 +97,68 @@ describe('a large object', () => {
     await expect(
       open(60_000, controller.signal).putStream('backups/ends.gz', source()),
     ).rejects.toMatchObject({ name: 'UnavailableError', code: 'INTERRUPTED' });
-    expect(await listUploads()).toEqual([]);
+    expect(await listUploads('backups')).toEqual([]);
+  });
+
+  it.each<[string, (path: string) => boolean]>([
+    ['its parts are on their way', (path) => path.includes('partNumber')],
+    [
+      'it looks for uploads of earlier runs',
+      (path) => path.includes('?uploads') || path.includes('&uploads'),
+    ],
+  ])('ends at once where it is interrupted while %s', async (_, isHeld) => {
+    const controller = new AbortController();
+    let held = 0;
+    proxy.fault = ({ method, path }) => {
+      if (method === 'POST' || method === 'DELETE' || !isHeld(path)) return undefined;
+      held += 1;
+      return { kind: 'silence' };
+    };
+    const interrupted = open(60_000, controller.signal).putStream('ends/now.gz', streamOf(chunks(25)));
+    const end = expect(interrupted).rejects.toMatchObject({ name: 'UnavailableError', code: 'INTERRUPTED' });
+    await expect.poll(() => held).toBeGreaterThan(0);
+    const startedAt = performance.now();
+    controller.abort();
+    await end;
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    proxy.reset();
+    expect(await listUploads('ends')).toEqual([]);
+    expect(await store.list('ends/')).toEqual([]);
+  });
+
+  it('ends at once where it is interrupted while its source gives nothing', async () => {
+    const controller = new AbortController();
+    async function* source(): AsyncGenerator<Uint8Array> {
+      yield* chunks(11);
+      controller.abort();
+      await new Promise(() => {});
+    }
+    await expect(open(60_000, controller.signal).putStream('ends/source.gz', source())).rejects.toMatchObject(
+      { name: 'UnavailableError', code: 'INTERRUPTED' },
+    );
+    expect(await listUploads('ends')).toEqual([]);
+  });
+
+  it('reads no more of its source where a part is refused, and tells that', async () => {
+    let given = 0;
+    let isEnded = false;
+    async function* source(): AsyncGenerator<Uint8Array> {
+      try {
+        for (; given < 500; given++) yield Buffer.alloc(mebibyte);
+      } finally {
+        isEnded = true;
+      }
+    }
+    proxy.fault = ({ method, path }) => {
+      const isRefused = path.includes('partNumber=1') || method === 'DELETE';
+      return isRefused ? refusal(403, method === 'PUT' ? 'AccessDenied' : 'OtherRefusal') : undefined;
+    };
+    await expect(store.putStream('refused/a.gz', source())).rejects.toMatchObject({
+      ...{ name: 'UnavailableError', code: 'denied' },
+      message: 'cannot write "refused/a.gz" in store "s3://state/fleet": 403 AccessDenied: It says why.',
+    });
+    expect(given).toBeLessThan(100);
+    await expect.poll(() => isEnded).toBe(true);
   });
 
   it('sends a part again that was lost on the way', async () => {
@@ -117,7 +179,26 @@ describe('a large object', () => {
     await beginUpload('fleet/backups/under-way.gz', hours(23));
     await beginUpload('fleet/elsewhere/killed.gz', hours(25));
     await store.putStream('backups/new.gz', streamOf(chunks(1)));
-    expect(await listUploads()).toEqual(['fleet/backups/under-way.gz', 'fleet/elsewhere/killed.gz']);
+    expect(await listUploads('backups')).toEqual(['fleet/backups/under-way.gz']);
+    expect(await listUploads('elsewhere')).toEqual(['fleet/elsewhere/killed.gz']);
+  });
+
+  it('ends those of all pages, and lets nobody of them keep the others', async () => {
+    const longAgo = new Date(Date.now() - 25 * 3_600_000);
+    for (let index = 0; index < 12; index++) await beginUpload(`fleet/pages/${index + 10}`, longAgo);
+    proxy.fault = ({ method, path }) =>
+      method === 'DELETE' && path.includes('pages/11') ? refusal(403, 'AccessDenied') : undefined;
+    await store.putStream('pages/new.gz', streamOf(chunks(1)));
+    expect(await listUploads('pages')).toEqual(['fleet/pages/11']);
+  });
+
+  it('does not look for such uploads for longer than it may', { timeout: 60_000 }, async () => {
+    proxy.fault = ({ method, path }) =>
+      method === 'GET' && path.includes('uploads') ? { kind: 'silence' } : undefined;
+    const startedAt = performance.now();
+    expect((await store.putStream('backups/new.gz', streamOf(chunks(1)))).sizeBytes).toBe(mebibyte);
+    // Its own deadline is 10 s; the silence of a stream would last 60.
+    expect(performance.now() - startedAt).toBeLessThan(30_000);
   });
 
   it('goes up where the service does not let anybody look for such uploads', async () => {
@@ -145,6 +226,20 @@ describe('a slow network', () => {
       ...{ name: 'UnavailableError' },
       message: expect.stringContaining('after 400 ms of inactivity'),
     });
+  });
+
+  it('ends a download at once where it is interrupted', async () => {
+    await store.put('interrupted', 'x'.repeat(500));
+    const controller = new AbortController();
+    store = open(60_000, controller.signal);
+    proxy.fault = () => ({ kind: 'stall' });
+    const reading = expect(readAll('interrupted')).rejects.toMatchObject({
+      ...{ name: 'UnavailableError', code: 'INTERRUPTED' },
+      message: 'cannot read "interrupted" in store "s3://state/fleet": interrupted',
+    });
+    await expect.poll(() => proxy.seen.length).toBeGreaterThan(1);
+    controller.abort();
+    await reading;
   });
 
   it('tells that a download broke off', async () => {

@@ -14,10 +14,10 @@ const app = buildApp({
 });
 
 app.addHook('preHandler', (request, reply, done) => {
-  const { prefix = '', uploads } = request.query as Record<string, string | undefined>;
+  const query = request.query as Record<string, string | undefined>;
   const { bucket = '' } = (request.params ?? {}) as Record<string, string | undefined>;
-  if (request.method === 'GET' && uploads !== undefined) {
-    void reply.header('content-type', 'application/xml').send(s3Store.renderUploads(bucket, prefix));
+  if (request.method === 'GET' && query['uploads'] !== undefined) {
+    void reply.header('content-type', 'application/xml').send(s3Store.renderUploads(bucket, query));
     return;
   }
   s3Store.headers = request.headers;
