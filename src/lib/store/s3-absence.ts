@@ -1,10 +1,13 @@
 // Whether there is nothing under a key. A service does not always say so: whoever may not list a whole bucket is refused what
-// is not there, and an answer without a body does not tell a missing object from a missing bucket.
-import { HeadBucketCommand, ListObjectsV2Command, NoSuchBucket } from '@aws-sdk/client-s3';
+// is not there, an answer without a body does not tell a missing object from a missing bucket, and a proxy in between has pages
+// of its own with the same status. What does not name the key as missing is not believed before a list has confirmed it.
+import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { statusOf } from '../aws/failures.ts';
-import type { Bucket, CallOptions } from './s3-client.ts';
+import { UnavailableError } from '../errors.ts';
+import { type Bucket, type CallOptions, describeAction } from './s3-client.ts';
+import { requireListing } from './s3-list.ts';
 
-/** What `read` gives, or undefined where nothing is under the key. */
+/** What `read` gives, or undefined where nothing is under the key. Throws UnavailableError where nothing tells. */
 export async function confirmAbsence<Found>(
   bucket: Bucket,
   key: string,
@@ -14,40 +17,44 @@ export async function confirmAbsence<Found>(
   try {
     return await read();
   } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    if (error.name === 'NoSuchKey' || error.name === 'NotFound') return undefined;
-    if (statusOf(error) === 403 && (await isAbsent(bucket, key, options))) return undefined;
-    throw error;
+    const doubt = describeDoubt(error);
+    if (doubt === 'missing') return undefined;
+    if (doubt === 'none') throw error;
+    const found = await lookFor(bucket, key, options);
+    if (found === 'absent') return undefined;
+    if (doubt === 'refused') throw error;
+    if (found instanceof Error && found.name === 'NoSuchBucket') throw found;
+    throw new UnavailableError(
+      `cannot ${describeAction(bucket, 'read', key)}: 404, but the list of the bucket does not say so`,
+      { cause: error, code: 'absence' },
+    );
   }
+}
+
+function describeDoubt(error: unknown): 'missing' | 'refused' | 'unnamed' | 'none' {
+  if (!(error instanceof Error) || error.name === 'NoSuchBucket') return 'none';
+  if (error.name === 'NoSuchKey') return 'missing';
+  const status = statusOf(error);
+  if (status === 404) return 'unnamed';
+  return status === 403 ? 'refused' : 'none';
 }
 
 /** A node may list what lies below its own prefix, if nothing else. */
-async function isAbsent(
-  { client, name, prefix }: Bucket,
+async function lookFor(
+  bucket: Bucket,
   key: string,
   options: CallOptions,
-): Promise<boolean> {
+): Promise<'absent' | 'present' | Error> {
+  const { client, name, prefix } = bucket;
   const full = `${prefix}${key}`;
   try {
     // What begins with the key sorts behind the key itself.
-    const page = await client.send(
-      new ListObjectsV2Command({ Bucket: name, Prefix: full, MaxKeys: 1 }),
-      options,
-    );
-    return page.Contents?.[0]?.Key !== full;
-  } catch {
-    // The first refusal is the one to tell.
-    return false;
-  }
-}
-
-/** Throws where it is the bucket that is not there. */
-export async function requireBucket({ client, name }: Bucket, options: CallOptions): Promise<void> {
-  try {
-    await client.send(new HeadBucketCommand({ Bucket: name }), options);
+    const command = new ListObjectsV2Command({ Bucket: name, Prefix: full, MaxKeys: 1 });
+    const page = requireListing(bucket, await client.send(command, options));
+    return page.Contents?.[0]?.Key === full ? 'present' : 'absent';
   } catch (error) {
-    if (statusOf(error) !== 404) return;
-    const message = 'The specified bucket does not exist';
-    throw new NoSuchBucket({ message, $metadata: { httpStatusCode: 404 } });
+    // What the read has met is the thing to tell; this only says that it is not known.
+    if (error instanceof Error) return error;
+    throw error;
   }
 }

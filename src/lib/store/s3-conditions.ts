@@ -1,11 +1,12 @@
-// Writes on condition. A service that does not know the headers may refuse them, which is honest, or pass them over, which
-// loses other people's writes: so one that is not AWS has to show once a process that it keeps to them.
+// Writes on condition, of which each is done once: what an answer that got lost or a write of another at the same moment leaves
+// open is found out here.
 import { randomUUID } from 'node:crypto';
-import { DeleteObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
-import { statusOf } from '../aws/failures.ts';
-import { ConfigError } from '../errors.ts';
-import { type Bucket, type CallOptions, callS3, describeAction } from './s3-client.ts';
+import { HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import { systemClock } from '../time.ts';
+import { confirmAbsence } from './s3-absence.ts';
+import { type Bucket, type CallOptions, callS3 } from './s3-client.ts';
 import { contentTypeOf, requireEtag } from './s3-object.ts';
+import { type ConditionalWrite, createGuard, isConflict, isUnknown, isUnmet, refuse } from './s3-proof.ts';
 import { PreconditionError, type PutCondition } from './store.ts';
 
 export type Conditions = {
@@ -13,109 +14,79 @@ export type Conditions = {
   put(key: string, body: Uint8Array, condition: PutCondition): Promise<string>;
 };
 
-type Headers = { IfMatch: string } | { IfNoneMatch: '*' };
-
 /** A name for one write, with the object: an answer that got lost does not tell whether it has been done. */
 const writeIdKey = 'reeve-write';
 
+/** Another's write that is under way is over by then, and this one goes through or is too late. */
+const maxConflicts = 4;
+const conflictPauseMs = 100;
+
 export function createConditions(bucket: Bucket): Conditions {
-  const shown = new Map<string, Promise<void>>();
-  const requireShown = (key: string, headers: Headers): Promise<void> => {
-    // AWS has both since 2024.
-    if (bucket.place.endpoint === undefined) return Promise.resolve();
-    const [header = ''] = Object.keys(headers);
-    const known = shown.get(header) ?? showCondition(bucket, key, headers);
-    shown.set(header, known);
-    return known;
-  };
+  const guard = createGuard(bucket);
   return {
     put: async (key, body, condition) => {
-      const headers: Headers =
-        'ifAbsent' in condition ? { IfNoneMatch: '*' } : { IfMatch: `"${condition.ifMatch}"` };
-      await requireShown(key, headers);
-      return await putOnCondition(bucket, key, body, headers);
+      const headers =
+        'ifAbsent' in condition ? ({ IfNoneMatch: '*' } as const) : { IfMatch: `"${condition.ifMatch}"` };
+      const write: ConditionalWrite = { key, body, headers };
+      return await guard(write, () => putOnCondition(bucket, write));
     },
   };
 }
 
-async function putOnCondition(
-  bucket: Bucket,
-  key: string,
-  body: Uint8Array,
-  headers: Headers,
-): Promise<string> {
-  const { client, name, prefix } = bucket;
+async function putOnCondition(bucket: Bucket, write: ConditionalWrite): Promise<string> {
+  const { name, prefix } = bucket;
+  const { key, body, headers } = write;
   const writeId = randomUUID();
   const command = new PutObjectCommand({
     ...{ Bucket: name, Key: `${prefix}${key}`, Body: body, ContentType: contentTypeOf(key) },
     ...{ Metadata: { [writeIdKey]: writeId }, ...headers },
   });
   return await callS3(bucket, { verb: 'write', key, bodyBytes: body.length }, async (options) => {
-    const written = await client.send(command, options).catch(async (error: unknown) => {
-      if (isUnknown(error)) throw refuse(bucket, key, headers, 'does not know');
-      if (!isUnmet(error)) throw error;
-      const own = wasTriedAgain(error) ? await findOwnWrite(bucket, key, writeId, options) : undefined;
-      if (own === undefined) throw new PreconditionError(key);
-      return own;
-    });
-    return requireEtag(key, written.ETag);
+    const sent = await sendThroughConflicts(bucket, key, command, options);
+    if ('etag' in sent) return sent.etag;
+    const { error, wasRepeated } = sent;
+    if (isUnknown(error)) throw await refuse(bucket, write, 'does not know');
+    if (!isUnmet(error)) throw error;
+    const own = wasRepeated ? await findOwnWrite(bucket, key, writeId, options) : undefined;
+    if (own === undefined) throw new PreconditionError(key);
+    return own;
   });
 }
 
-/** Missing under a condition on its version, changed, or being changed at this moment. */
-function isUnmet(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return statusOf(error) === 412 || error.name === 'NoSuchKey' || error.name === 'ConditionalRequestConflict';
+type Sent = { etag: string } | { error: unknown; wasRepeated: boolean };
+
+/** A conflict says that nothing is decided yet: it is sent again until the condition holds or does not. */
+async function sendThroughConflicts(
+  { client }: Bucket,
+  key: string,
+  command: PutObjectCommand,
+  options: CallOptions,
+): Promise<Sent> {
+  let wasRepeated = false;
+  for (let conflicts = 0; ; conflicts++) {
+    try {
+      return { etag: requireEtag(key, (await client.send(command, options)).ETag) };
+    } catch (error) {
+      wasRepeated ||= attemptsOf(error) > 1;
+      if (!isConflict(error) || conflicts === maxConflicts) return { error, wasRepeated };
+      await systemClock.sleep(conflictPauseMs * 2 ** conflicts * (0.5 + Math.random()), options.abortSignal);
+    }
+  }
 }
 
-function isUnknown(error: unknown): boolean {
-  return statusOf(error) === 501;
-}
-
-function wasTriedAgain(error: unknown): boolean {
-  return ((error as { $metadata?: { attempts?: number } }).$metadata?.attempts ?? 1) > 1;
+function attemptsOf(error: unknown): number {
+  return (error as { $metadata?: { attempts?: number } }).$metadata?.attempts ?? 1;
 }
 
 /** The first try may have been done and its answer lost: then it is our own write that the second one has met. */
 async function findOwnWrite(
-  { client, name, prefix }: Bucket,
+  bucket: Bucket,
   key: string,
   writeId: string,
   options: CallOptions,
-): Promise<{ ETag?: string | undefined } | undefined> {
-  const command = new HeadObjectCommand({ Bucket: name, Key: `${prefix}${key}` });
-  const found = await client.send(command, options).catch((error: unknown) => {
-    if (statusOf(error) === 404) return undefined;
-    throw error;
-  });
-  return found?.Metadata?.[writeIdKey] === writeId ? found : undefined;
-}
-
-/** Throws unless the header holds. Nothing is left of it: it has a name of its own, and a condition that cannot be met. */
-async function showCondition(bucket: Bucket, key: string, headers: Headers): Promise<void> {
+): Promise<string | undefined> {
   const { client, name, prefix } = bucket;
-  const object = { Bucket: name, Key: `${prefix}.condition-${randomUUID()}` };
-  await callS3(bucket, { verb: 'write', key }, async (options) => {
-    const put = (conditions: Partial<Headers>) =>
-      client.send(new PutObjectCommand({ ...object, Body: new Uint8Array(), ...conditions }), options);
-    if ('IfNoneMatch' in headers) await put({});
-    const unmet = 'IfNoneMatch' in headers ? headers : { IfMatch: '"00000000000000000000000000000000"' };
-    const isHeld = await put(unmet).then(
-      () => false,
-      (error: unknown) => {
-        if (isUnmet(error)) return true;
-        throw isUnknown(error) ? refuse(bucket, key, headers, 'does not know') : error;
-      },
-    );
-    if (!isHeld || 'IfNoneMatch' in headers) await client.send(new DeleteObjectCommand(object), options);
-    if (!isHeld) throw refuse(bucket, key, headers, 'passes over');
-  });
-}
-
-function refuse(bucket: Bucket, key: string, headers: Headers, how: string): ConfigError {
-  const header = 'IfMatch' in headers ? 'If-Match' : 'If-None-Match';
-  const cause = `${bucket.place.endpoint} ${how} ${header}, without which two writers overwrite each other`;
-  return new ConfigError(`cannot ${describeAction(bucket, 'write', key)}: ${cause}`, {
-    code: 'conditional-writes',
-  });
+  const command = new HeadObjectCommand({ Bucket: name, Key: `${prefix}${key}` });
+  const found = await confirmAbsence(bucket, key, options, () => client.send(command, options));
+  return found?.Metadata?.[writeIdKey] === writeId ? requireEtag(key, found.ETag) : undefined;
 }

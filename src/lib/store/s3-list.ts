@@ -18,8 +18,8 @@ export async function listObjects(bucket: Bucket, listed: string): Promise<S3Obj
       // Otherwise one key that XML cannot hold would hide all others.
       EncodingType: 'url',
     });
-    const page = await callS3(bucket, { verb: 'list', key: listed }, (options) =>
-      client.send(command, options),
+    const page = await callS3(bucket, { verb: 'list', key: listed }, async (options) =>
+      requireListing(bucket, await client.send(command, options)),
     );
     const decode = page.EncodingType === 'url' ? decodeKey : (key: string) => key;
     for (const { Key: key = '', ...about } of page.Contents ?? [])
@@ -27,6 +27,15 @@ export async function listObjects(bucket: Bucket, listed: string): Promise<S3Obj
     token = requireNext(bucket, page, token);
   } while (token !== undefined);
   return objects;
+}
+
+/** A page of somebody else's, as of a proxy in between, reads like a list of nothing. Throws UnavailableError. */
+export function requireListing<Page extends { Name?: string | undefined }>(
+  { name }: Bucket,
+  page: Page,
+): Page {
+  if (page.Name !== undefined) return page;
+  throw new UnavailableError(`cannot list bucket "${name}": the answer is no list`, { code: 'answer' });
 }
 
 /** Half a list must not be taken for a whole one: what it leaves out would be taken for gone. */

@@ -3,7 +3,6 @@
 import {
   DeleteObjectCommand,
   GetObjectCommand,
-  type GetObjectCommandOutput,
   HeadObjectCommand,
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
@@ -11,7 +10,8 @@ import { type CloudPlace, cloudPlaceOf } from '../aws/settings.ts';
 import { parseBucketUrl } from './bucket-url.ts';
 import { isKey, requireKey, requirePrefix } from './key.ts';
 import type { StorePlace } from './open.ts';
-import { confirmAbsence, requireBucket } from './s3-absence.ts';
+import { confirmAbsence } from './s3-absence.ts';
+import { readBody, readWhole } from './s3-body.ts';
 import {
   type Bucket,
   buildS3Client,
@@ -25,7 +25,7 @@ import { listObjects } from './s3-list.ts';
 import { contentTypeOf, describeObject, requireEtag } from './s3-object.ts';
 import { createStreams } from './s3-stream.ts';
 import type { Store, StoredDocument, StoredEntry } from './store.ts';
-import { decodeText, requireDocumentSize } from './text.ts';
+import { decodeText } from './text.ts';
 
 export type S3Place = {
   bucket: string;
@@ -88,40 +88,15 @@ async function getDocument(bucket: Bucket, key: string): Promise<StoredDocument 
   });
 }
 
-const maxReads = 3;
-
-/** The SDK tries again until an answer begins; this does where one breaks off. */
-async function readWhole<Value>(read: () => Promise<Value>, { abortSignal }: CallOptions): Promise<Value> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!(error instanceof BrokenAnswer)) throw error;
-      if (attempt === maxReads || abortSignal?.aborted === true) throw error.cause;
-    }
-  }
-}
-
-class BrokenAnswer extends Error {}
-
 async function readDocument(
   { client, name, prefix }: Bucket,
   key: string,
   options: CallOptions,
 ): Promise<StoredDocument> {
   const found = await client.send(new GetObjectCommand({ Bucket: name, Key: `${prefix}${key}` }), options);
-  requireDocumentSize(found.ContentLength ?? 0, key);
-  const bytes = await readBody(found);
+  const bytes = await readBody(found, key);
   const { etag, updatedAt } = describeObject(key, found);
   return { text: decodeText(bytes, key), etag, updatedAt };
-}
-
-async function readBody({ Body: body }: GetObjectCommandOutput): Promise<Uint8Array> {
-  try {
-    return (await body?.transformToByteArray()) ?? new Uint8Array();
-  } catch (error) {
-    throw new BrokenAnswer('the answer broke off', { cause: error });
-  }
 }
 
 async function putObject(bucket: Bucket, key: string, body: Uint8Array): Promise<string> {
@@ -168,8 +143,6 @@ async function headObject(bucket: Bucket, key: string): Promise<StoredEntry | un
     const found = await confirmAbsence(bucket, key, options, () =>
       client.send(new HeadObjectCommand({ Bucket: name, Key: `${prefix}${key}` }), options),
     );
-    // An answer without a body cannot say what it is that is not there.
-    if (found === undefined) await requireBucket(bucket, options);
     return found && { ...describeObject(key, found), sizeBytes: found.ContentLength ?? 0 };
   });
 }

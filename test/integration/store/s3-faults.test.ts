@@ -3,9 +3,10 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openS3Store } from '../../../src/lib/store/s3.ts';
 import { defaultS3Limits } from '../../../src/lib/store/s3-client.ts';
-import { PreconditionError, type Store } from '../../../src/lib/store/store.ts';
+import type { Store } from '../../../src/lib/store/store.ts';
 import { cloudRegion, startCloud } from '../../support/cloud.ts';
 import { type Fault, type FaultyProxy, startFaultyProxy } from '../../support/faulty-proxy.ts';
+import { foreignPage, refusal } from '../../support/s3-answers.ts';
 
 let proxy: FaultyProxy;
 let directory: string;
@@ -30,12 +31,6 @@ function open(bucket = 'state', limits = defaultS3Limits): Store {
     ...{ bucket, prefix: directory, limits },
     place: { region: cloudRegion, endpoint: proxy.endpoint },
   });
-}
-
-/** As S3 says it. */
-function refusal(status: number, code: string, message = 'It says why.'): Fault {
-  const body = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`;
-  return { kind: 'answer', status, headers: { 'content-type': 'application/xml' }, body };
 }
 
 /** The methods that the service was asked with. */
@@ -146,6 +141,39 @@ describe('what trying again does not cure', () => {
     expect(asked()).toEqual(['GET']);
   });
 
+  it.each<[string, (asked: Store) => Promise<unknown>]>([
+    ['get', (asking) => asking.get('a.json')],
+    ['head', (asking) => asking.head('a.json')],
+    ['getStream', (asking) => asking.getStream('a.json')],
+  ])('does not take a page of somebody in between for a missing key, by %s', async (_, act) => {
+    const untold = {
+      ...{ name: 'UnavailableError', code: 'absence' },
+      message: `cannot read ${subject()}: 404, but the list of the bucket does not say so`,
+    };
+    for (const isOnlyObject of [true, false]) {
+      proxy.fault = ({ path }) => (isOnlyObject && path.includes('list-type') ? undefined : foreignPage(404));
+      await expect(act(store)).rejects.toMatchObject(untold);
+    }
+    // A page that comes with success is no list either.
+    proxy.fault = ({ path }) => foreignPage(path.includes('list-type') ? 200 : 404);
+    await expect(act(store)).rejects.toMatchObject(untold);
+  });
+
+  it('takes a page of somebody in between for no list', async () => {
+    proxy.fault = () => foreignPage(200);
+    await expect(store.list('')).rejects.toMatchObject({
+      ...{ name: 'UnavailableError', message: 'cannot list bucket "state": the answer is no list' },
+    });
+  });
+
+  it('believes an answer without a reason that a list confirms', async () => {
+    proxy.fault = ({ method, path }) =>
+      method === 'GET' && !path.includes('list-type') ? { kind: 'answer', status: 404 } : undefined;
+    expect(await store.get('missing.json')).toBeUndefined();
+    expect(await store.head('missing.json')).toBeUndefined();
+    expect(asked()).toEqual(['GET', 'GET', 'HEAD', 'GET']);
+  });
+
   it.each<[string, string, (lost: Store) => Promise<unknown>]>([
     ['read', 'get', (lost) => lost.get('a.json')],
     ['read', 'head', (lost) => lost.head('a.json')],
@@ -206,84 +234,5 @@ describe('a clock that is wrong', () => {
       ...{ name: 'UnavailableError', code: 'clock' },
       message: `cannot write ${subject()}: 403 RequestTimeTooSkewed: The difference is too large.; the clock of this machine seems to be wrong`,
     });
-  });
-});
-
-describe('writes on condition', () => {
-  const etagOf = async (): Promise<string> => (await store.head('a.json'))?.etag ?? '';
-
-  it('tells that another was quicker, without trying again', async () => {
-    const ifMatch = await etagOf();
-    await store.put('a.json', 'second', { ifMatch });
-    proxy.reset();
-    await expect(store.put('a.json', 'third', { ifMatch })).rejects.toEqual(new PreconditionError('a.json'));
-    expect(asked()).toEqual(['PUT']);
-  });
-
-  it.each<[string, Fault]>([
-    ['is writing at the same moment', refusal(409, 'ConditionalRequestConflict')],
-    ['was quicker', refusal(412, 'PreconditionFailed')],
-  ])('tells that another %s', async (_, fault) => {
-    const ifMatch = await etagOf();
-    proxy.fault = ({ path }) => (path.includes('a.json') ? fault : undefined);
-    await expect(store.put('a.json', 'x', { ifMatch })).rejects.toEqual(new PreconditionError('a.json'));
-  });
-
-  it('knows its own write again when the answer to it was lost', async () => {
-    const ifMatch = await etagOf();
-    let lost = 0;
-    proxy.fault = ({ method, path }) => {
-      if (method !== 'PUT' || !path.includes('a.json')) return undefined;
-      lost += 1;
-      return lost === 1 ? { kind: 'loseAnswer' } : undefined;
-    };
-    const { etag } = await store.put('a.json', 'second', { ifMatch });
-    expect(await store.get('a.json')).toMatchObject({ text: 'second', etag });
-    expect(lost).toBe(2);
-  });
-
-  it('does not take the same text by another for its own', async () => {
-    const ifMatch = await etagOf();
-    const other = open();
-    let tries = 0;
-    proxy.fault = async ({ method, path }) => {
-      if (method !== 'PUT' || !path.includes('a.json')) return undefined;
-      tries += 1;
-      if (tries > 1) return undefined;
-      await other.put('a.json', 'second');
-      return { kind: 'reset' };
-    };
-    await expect(store.put('a.json', 'second', { ifMatch })).rejects.toEqual(new PreconditionError('a.json'));
-    expect(tries).toBe(3);
-  });
-
-  it.each([
-    ['If-Match', { ifMatch: 'x' }],
-    ['If-None-Match', { ifAbsent: true as const }],
-  ])('are refused where the service does not know %s, or passes it over', async (header, condition) => {
-    const refused = (how: string) => ({
-      ...{ name: 'ConfigError', code: 'conditional-writes', exitCode: 78 },
-      message: `cannot write ${subject()}: ${proxy.endpoint} ${how} ${header}, without which two writers overwrite each other`,
-    });
-    proxy.fault = ({ headers }) =>
-      headers[header.toLowerCase()] === undefined ? undefined : refusal(501, 'NotImplemented');
-    await expect(store.put('a.json', 'x', condition)).rejects.toMatchObject(refused('does not know'));
-    proxy.reset();
-    proxy.droppedHeaders = ['if-match', 'if-none-match'];
-    await expect(open().put('a.json', 'x', condition)).rejects.toMatchObject(refused('passes over'));
-    proxy.reset();
-    expect((await store.list('')).map(({ key }) => key)).toEqual(['a.json']);
-    expect((await store.get('a.json'))?.text).toBe('first');
-  });
-
-  it('shows what the service does once, and leaves nothing of it', async () => {
-    for (const key of ['b.json', 'c.json', 'd.json']) await store.put(key, 'x', { ifAbsent: true });
-    const { etag } = await store.put('b.json', 'y');
-    await store.put('b.json', 'z', { ifMatch: etag });
-    expect(proxy.seen.filter(({ path }) => path.includes('.condition-')).map(({ method }) => method)).toEqual(
-      ['PUT', 'PUT', 'DELETE', 'PUT'],
-    );
-    const raw = await (await fetch(`${proxy.endpoint}/state?list-type=2&prefix=${directory}`)).text();
-    expect(raw).not.toContain('.condition-');
   });
 });
