@@ -24,6 +24,8 @@ export type Fault =
   | { kind: 'reset' }
   /** Half the true answer, then silence. */
   | { kind: 'stall' }
+  /** A byte of the true answer each second. */
+  | { kind: 'trickle' }
   /** The first half of the true answer as if it were all of it. */
   | { kind: 'cut' };
 
@@ -163,10 +165,23 @@ function send(response: ServerResponse, answer: Answer, fault: Fault | undefined
     case 'stall':
       response.writeHead(answer.status, { 'content-length': text.length }).write(half);
       return;
+    case 'trickle':
+      response.writeHead(answer.status, { 'content-length': text.length });
+      trickle(response, text);
+      return;
     case 'cut':
       response.writeHead(answer.status).end(half);
       return;
   }
+}
+
+function trickle(response: ServerResponse, text: string): void {
+  let sent = 0;
+  const timer = setInterval(() => {
+    response.write(text.slice(sent, sent + 1));
+    sent += 1;
+  }, 1000);
+  response.once('close', () => clearInterval(timer));
 }
 
 /** Throws for a field that the operation does not have, as AWS does for a value of the wrong type. */

@@ -237,9 +237,26 @@ describe('a parameter store that fails', () => {
     expect((await work).message).toContain('cannot be read: interrupted');
   });
 
-  it('by silence in an answer is given up after its deadline', async () => {
+  it.each([
+    ['by a right that is lacking', 403, 'AccessDeniedException', 69],
+    ['by an address where there is no such service', 404, 'UnknownOperationException', 1],
+  ])('%s is told with its status %i, and asked once', async (_title, status, type, exitCode) => {
     put('A');
-    ssm.faults.push(...Array.from({ length: 9 }, (): Fault => ({ kind: 'stall' })));
+    ssm.faults.push({ kind: 'refuse', status, type, message: 'of the test' });
+    const error = await failureOf((await open()).resolve([ref('A')]));
+    expect([error.exitCode, error.message]).toEqual([
+      exitCode,
+      `cannot resolve secrets: A ("${nameOf('A')}") cannot be read: ${status} ${type}: of the test`,
+    ]);
+    expect(ssm.requests.count).toBe(1);
+  });
+
+  it.each([
+    ['silence', 'stall'],
+    ['a trickle', 'trickle'],
+  ] as const)('by %s in an answer is given up after its deadline', async (_title, kind) => {
+    put('A');
+    ssm.faults.push(...Array.from({ length: 9 }, (): Fault => ({ kind })));
     const error = await failureOf((await open()).resolve([ref('A')]));
     expect([error.exitCode, error.message]).toEqual([
       69,
