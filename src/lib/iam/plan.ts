@@ -119,7 +119,7 @@ function planBackups(place: PolicyPlace): Statement[] {
       sid: 'AppReadBackups',
       actions: ['s3:GetObject'],
       resources: objects,
-      why: 'that a dump has come whole, by its size',
+      why: 'that a dump has come whole, and what its set says of it',
     }),
     added({
       sid: 'AppEndUploads',
