@@ -92,6 +92,27 @@ export async function askQueues(host: Host, action: string, asking: object): Pro
   return JSON.parse(await ask(host, { method: 'POST', path: '/', headers }, JSON.stringify(asking)));
 }
 
+/** A cluster's topic, to which the queue is subscribed as a deploy does it. */
+export async function makeTopic(host: Host, name: string, queueName: string): Promise<string> {
+  const TopicArn = `arn:aws:sns:us-east-1:000000000000:${name}`;
+  await askTopics(host, { Action: 'CreateTopic', Name: name });
+  await askTopics(host, {
+    ...{ Action: 'Subscribe', TopicArn, Protocol: 'sqs' },
+    Endpoint: `arn:aws:sqs:us-east-1:000000000000:${queueName}`,
+    ...{ 'Attributes.entry.1.key': 'RawMessageDelivery', 'Attributes.entry.1.value': 'true' },
+  });
+  return TopicArn;
+}
+
+export async function publish(host: Host, TopicArn: string): Promise<void> {
+  await askTopics(host, { Action: 'Publish', TopicArn, Message: 'x' });
+}
+
+async function askTopics(host: Host, fields: Readonly<Record<string, string>>): Promise<void> {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  await ask(host, { method: 'POST', path: '/', headers }, new URLSearchParams(fields).toString());
+}
+
 type Asking = { method: string; path: string; headers: Readonly<Record<string, string>> };
 
 async function ask(host: Host, { method, path, headers }: Asking, body: string): Promise<string> {

@@ -2,7 +2,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Host } from '../support/host.ts';
 import { type Installed, quickIntervals, startInstalled } from '../support/installed.ts';
-import { askQueues, endpoint, isInBucket, prepareCloud } from '../support/installed-store.ts';
+import {
+  askQueues,
+  endpoint,
+  isInBucket,
+  makeTopic,
+  prepareCloud,
+  publish,
+} from '../support/installed-store.ts';
 import { describeHost, nextRuns, tellFigure } from '../support/system.ts';
 import { median } from '../support/timing.ts';
 
@@ -47,30 +54,40 @@ describeHost('a node that listens', () => {
     expect([verified.status, verified.stdout + verified.stderr]).toEqual([0, expect.any(String)]);
   });
 
-  it('starts its tick for a message, from inside the sandbox (L4, L131)', async () => {
+  it('starts its tick for a message that waited for the next window, from inside the sandbox (L131)', async () => {
     await askQueues(host, 'CreateQueue', { QueueName: queue });
-    const url = await findQueue();
-    await send(url);
+    await send(await findQueue());
     // Sooner than it would look again by itself.
     await host.output(['systemctl', 'stop', service]);
     await host.waitFor('the next window', isListening);
-    const times: number[] = [];
     await host.waitFor('the message that waited to be taken', async () => {
       const entries = await host.journal('-u', service);
       return entries.some(({ message }) => message.includes('woke reconcile'));
     });
+  });
+
+  // The machine may be busy with something else for as long as a measurement takes.
+  it('starts its tick within 250 ms of a publish, in the median of ten inside one window (L4, L131)', {
+    retry: 3,
+  }, async () => {
+    const topic = await makeTopic(host, 'launch-pad-default', queue);
+    await host.waitFor('a window', isListening);
+    const windowOf = async (): Promise<string> => (await host.show(service, 'InvocationID')).InvocationID;
+    const window = await windowOf();
+    const times: number[] = [];
     for (let at = 0; at < 10; at += 1) {
       await host.waitFor(
         'the tick before to end',
         async () => (await node.runOf('reconcile')).endedAt !== null,
       );
-      const sentAt = Date.now();
-      await send(url);
-      await host.waitFor('the tick', async () => (await startOf('reconcile')) > sentAt, { everyMs: 20 });
-      times.push((await startOf('reconcile')) - sentAt);
+      const publishedAt = Date.now();
+      await publish(host, topic);
+      await host.waitFor('the tick', async () => (await startOf('reconcile')) > publishedAt, { everyMs: 20 });
+      times.push((await startOf('reconcile')) - publishedAt);
     }
-    tellFigure(`under systemd, from a message's arrival to the tick's start: median ${median(times)} ms`);
-    expect(median(times)).toBeLessThan(2_000);
+    expect(await windowOf()).toBe(window);
+    tellFigure(`under systemd, from the publish to the tick's start: median ${median(times)} ms`);
+    expect(median(times)).toBeLessThan(250);
   });
 
   it('is stopped at once, and goes on with the next window, whose timer never rests', async () => {
