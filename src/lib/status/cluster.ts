@@ -132,7 +132,8 @@ function describeState({ status, error, stale, converged, edge }: NodeRow): stri
 function troubleOf({ error, status, edge, hasSeedAgent }: NodeRow): string {
   if (error !== undefined) return error;
   const bad = status?.services.filter(({ state }) => state === 'error') ?? [];
-  if (bad.length === 0 && hasSeedAgent) return "launch-pad's TypeScript agent runs it";
-  if (edge !== undefined && bad.length === 0) return describeTrouble(edge);
-  return bad.map(({ project, service }) => `${project}/${service}`).join(', ');
+  const services = bad.map(({ project, service }) => `${project}/${service}`).join(', ');
+  const told = edge !== undefined && bad.length === 0 ? describeTrouble(edge) : services;
+  const warning = hasSeedAgent ? "launch-pad's TypeScript agent runs it" : '';
+  return [warning, told].filter((part) => part !== '').join('; ');
 }
