@@ -41,7 +41,7 @@ export function createGuard(bucket: Bucket): (write: ConditionalWrite, perform: 
     const header = headerOf(write);
     if (!verdicts.has(header)) {
       // It has both since 2024.
-      if (await isAws(bucket, write)) return await perform();
+      if (await isAws(bucket, write)) verdicts.set(header, 'keeps');
       const first = firsts.get(header);
       if (first !== undefined) await first;
     }
