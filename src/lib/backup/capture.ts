@@ -1,0 +1,100 @@
+// A dump on its way into a file, checked while it comes: hashed as it is, and decompressed to its end. The dump's own end is
+// thrown where it is a failure, so that what is captured is whole, or there is nothing.
+import { createHash } from 'node:crypto';
+import { createGunzip, createGzip, type Gunzip } from 'node:zlib';
+import { StepError } from '../errors.ts';
+import { writeNewFile } from './temp.ts';
+
+export type Captured = {
+  path: string;
+  /** Compressed. */
+  sizeBytes: number;
+  /** Of the compressed bytes. */
+  sha256: string;
+  /** Decompressed. */
+  rawBytes: number;
+};
+
+/** Throws StepError (`empty`, `cut`) for what is no whole dump, and what the stream throws. The file is the caller's to remove. */
+export async function captureDump(path: string, chunks: AsyncIterable<Uint8Array>): Promise<Captured> {
+  const hash = createHash('sha256');
+  const reader = createGzipReader();
+  let sizeBytes = 0;
+  try {
+    await writeNewFile(path, async (append) => {
+      for await (const chunk of chunks) {
+        hash.update(chunk);
+        sizeBytes += chunk.length;
+        await Promise.all([append(chunk), reader.push(chunk)]);
+      }
+      if (sizeBytes === 0) throw new StepError('the dump is empty: it has no bytes', { code: 'empty' });
+      await reader.end();
+    });
+  } finally {
+    reader.destroy();
+  }
+  if (reader.readBytes() !== sizeBytes)
+    throw new StepError('the dump has bytes behind its end', { code: 'cut' });
+  if (reader.rawBytes() === 0) throw new StepError('the dump is empty: nothing is in it', { code: 'empty' });
+  return { path, sizeBytes, sha256: hash.digest('hex'), rawBytes: reader.rawBytes() };
+}
+
+/** Text as a stream of gzip. */
+export async function* compress(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const gzip = createGzip({ level: 6 });
+  const source = (async () => {
+    for await (const chunk of chunks)
+      if (!gzip.write(chunk)) await new Promise((drained) => gzip.once('drain', drained));
+    gzip.end();
+  })().catch((error: unknown) => gzip.destroy(error as Error));
+  try {
+    for await (const chunk of gzip) yield chunk as Uint8Array;
+  } finally {
+    gzip.destroy();
+    await source;
+  }
+}
+
+type GzipReader = {
+  push(chunk: Uint8Array): Promise<void>;
+  /** Rejects unless the stream was whole. */
+  end(): Promise<void>;
+  rawBytes(): number;
+  /** How many of the compressed bytes it has made use of. */
+  readBytes(): number;
+  destroy(): void;
+};
+
+function createGzipReader(): GzipReader {
+  const gunzip = createGunzip({ chunkSize: 256 * 1024 });
+  let rawBytes = 0;
+  gunzip.on('data', (chunk: Buffer) => {
+    rawBytes += chunk.length;
+  });
+  const ended = new Promise<void>((resolve, reject) => {
+    gunzip.once('end', resolve);
+    gunzip.once('error', (error) =>
+      reject(new StepError(`the dump is cut or damaged: ${error.message}`, { code: 'cut', cause: error })),
+    );
+  });
+  ended.catch(() => {});
+  return {
+    push: async (chunk) => {
+      if (gunzip.write(chunk)) return;
+      await Promise.race([ended, waitForDrain(gunzip)]);
+    },
+    end: async () => {
+      gunzip.end();
+      await ended;
+    },
+    rawBytes: () => rawBytes,
+    readBytes: () => gunzip.bytesWritten,
+    destroy: () => gunzip.destroy(),
+  };
+}
+
+function waitForDrain(gunzip: Gunzip): Promise<void> {
+  return new Promise((resolve) => {
+    gunzip.once('drain', resolve);
+  });
+}

@@ -1,0 +1,88 @@
+// What backups ask of a kind of database server, small enough that another kind is one more file. A server runs in a
+// container, and its own programs are run in there: so that a client is never older than its server.
+import type { ContainerDetails } from '../docker/types.ts';
+import type { TableRows } from './manifest.ts';
+
+/** Milliseconds. */
+export type DumpLimits = {
+  /** Nothing is heard of a dump for so long: it hangs. */
+  idleMs: number;
+  /** All of one dump. */
+  dumpMs: number;
+  /** A short program: a question, a version. */
+  askMs: number;
+  /** A dump waits so long for a table that somebody else has locked. */
+  lockMs: number;
+};
+
+export const defaultLimits: DumpLimits = {
+  idleMs: 10 * 60_000,
+  dumpMs: 6 * 60 * 60_000,
+  askMs: 60_000,
+  lockMs: 60_000,
+};
+
+export type ServerPlace = {
+  /** Path of the engine's socket. */
+  socket: string;
+  container: Pick<ContainerDetails, 'id' | 'env'>;
+  runId: string;
+  /** Ends what is under way; what has to be ended in the container then still is. */
+  signal: AbortSignal;
+  limits: DumpLimits;
+};
+
+export type DatabaseEngine = {
+  readonly name: string;
+  /** Runs nothing yet. Throws ConfigError where the container's environment holds no credentials. */
+  open(place: ServerPlace): DatabaseServer;
+};
+
+export type DatabaseServer = {
+  /** Undefined if it takes connections; else why it does not. */
+  findRefusal(): Promise<string | undefined>;
+  /**
+   * Ends what killed runs have left in the container and in the server. Throws OrphanError where it cannot be told that it is
+   * gone. Assumes the lock `backup`.
+   */
+  endLeftovers(): Promise<void>;
+  /** Throws StepError, naming both versions, where its programs cannot dump it. */
+  describe(): Promise<ServerAbout>;
+  /** Of one snapshot. The stream is gzip, and ends only if the program has ended well. */
+  dumpDatabase(database: string): DatabaseDump;
+  /** Roles and tablespaces, as plain text. */
+  dumpGlobals(): GlobalsDump;
+};
+
+export type ServerAbout = {
+  /** `15.18` */
+  version: string;
+  databases: readonly FoundDatabase[];
+};
+
+export type FoundDatabase = {
+  /** Undefined where its bytes are no UTF-8, which no program's environment of ours can hold. */
+  name: string | undefined;
+  /** For people, whatever the bytes. */
+  shown: string;
+  sizeBytes: number;
+  /** Why it has no data that could be dumped. */
+  skip?: string;
+  /** Dumped only where it is asked for: the server makes it by itself. */
+  isOwn: boolean;
+};
+
+export type DatabaseDump = {
+  chunks: AsyncIterable<Uint8Array>;
+  /** Rows of each table as the dump's snapshot has them. Asked for once the stream has ended. */
+  countRows(): Promise<readonly TableRows[]>;
+  /** After either end; after a failure it ends what is left. Throws OrphanError where it cannot be told that it is gone. */
+  close(how: 'done' | 'failed'): Promise<void>;
+};
+
+export type GlobalsDump = {
+  chunks: AsyncIterable<Uint8Array>;
+  /** Known once the stream has begun. */
+  passwords(): 'included' | 'excluded';
+  close(how: 'done' | 'failed'): Promise<void>;
+};

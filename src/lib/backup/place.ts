@@ -1,0 +1,41 @@
+// Where a service's backups lie.
+
+import type { DesiredService } from '../cluster/wire.ts';
+import type { ClusterConfig } from '../config/config.ts';
+import { ConfigError } from '../errors.ts';
+import { isKey } from '../store/key.ts';
+import { openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
+
+export type BackupPlace = {
+  store: Store;
+  /** Of the service's own keys, ending in a slash. */
+  prefix: string;
+};
+
+type Backup = NonNullable<DesiredService['backup']>;
+
+/** Reaches for nothing yet. Throws ConfigError for what names no store or no plain prefix. */
+export async function openBackupStore(
+  { cluster, signal }: { cluster: Pick<ClusterConfig, 'region' | 'endpoint'>; signal?: AbortSignal },
+  { bucket, prefix }: Pick<Backup, 'bucket' | 'prefix'>,
+): Promise<BackupPlace> {
+  const { region, endpoint } = cluster;
+  const place = { store: storeUrlOf(bucket), region, endpoint };
+  return {
+    store: await openStore(place, signal === undefined ? {} : { signal }),
+    prefix: requirePrefix(prefix),
+  };
+}
+
+/** launch-pad names a bucket and nothing else. */
+export function storeUrlOf(bucket: string): string {
+  return /^[a-z0-9]+:/.test(bucket) ? bucket : `s3://${bucket}`;
+}
+
+/** An empty prefix is the whole bucket, in which a service's databases would be among everybody's. */
+function requirePrefix(prefix: string): string {
+  const plain = prefix.replace(/\/+$/, '');
+  if (isKey(plain)) return `${plain}/`;
+  throw new ConfigError(`cannot keep backups below ${JSON.stringify(prefix)}: that is no plain prefix`);
+}

@@ -1,0 +1,90 @@
+// PostgreSQL's own programs inside the container. What they are to connect to and as whom is in their environment, where any
+// name is a name: in an argument, `-Fc` would be an option and `a=b` a connection string.
+import { type ContainerProgram, runInContainer } from '../docker/exec.ts';
+import { CommandError } from '../errors.ts';
+import type { Redact } from '../exec/redact.ts';
+import type { Argv, ProgramResult } from '../exec/run.ts';
+import type { ServerPlace } from './engine.ts';
+
+export type Programs = ServerPlace & {
+  user: string;
+  password: string;
+  redact: Redact;
+};
+
+/** Of sessions that end by themselves. */
+export const sessionName = 'reeve';
+
+/** What a session gives up a connection attempt after, in seconds. */
+const connectSeconds = '20';
+
+/** `name` tells sessions apart in the server. Variables that the container may have of its own are overridden. */
+export function buildProgram(
+  { socket, container, user, password }: Programs,
+  argv: Argv,
+  { database, name }: { database: string; name: string },
+): ContainerProgram {
+  return {
+    socket,
+    containerId: container.id,
+    argv,
+    env: {
+      PGUSER: user,
+      PGPASSWORD: password,
+      PGDATABASE: database,
+      PGAPPNAME: name,
+      PGCONNECT_TIMEOUT: connectSeconds,
+      PGOPTIONS: '',
+      // A dump is in the encoding of its database.
+      PGCLIENTENCODING: '',
+    },
+  };
+}
+
+/** Without the user's own start-up file and without frills: a line a row, fields split by `|`. */
+export const psqlArgv: Argv = [
+  ...['psql', '--no-psqlrc', '--quiet', '--no-align', '--tuples-only', '--no-password'],
+  ...['--set', 'ON_ERROR_STOP=1', '--file', '-'],
+] as unknown as Argv;
+
+/** psql's status where there is no connection. */
+const notConnected = 2;
+
+/**
+ * The lines of the answer to a question that any database answers: `postgres`, which may have been dropped, or the template.
+ * Throws CommandError.
+ */
+export async function askServer(
+  programs: Programs,
+  sql: string,
+  { name, signal }: { name: string; signal?: AbortSignal },
+): Promise<string[]> {
+  const ask = async (database: string): Promise<string[]> => {
+    const program = buildProgram(programs, psqlArgv, { database, name });
+    const { stdout } = await runInContainer(program, { ...shortRun(programs, signal), input: sql });
+    return stdout.split('\n').filter((line) => line !== '');
+  };
+  try {
+    return await ask('postgres');
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.status !== notConnected) throw error;
+    return await ask('template1').catch(() => {
+      throw error;
+    });
+  }
+}
+
+/** A program that asks for no connection, or tells by its status whether there is one. */
+export async function runShort(
+  programs: Programs,
+  argv: Argv,
+  { okStatuses = [0], signal }: { okStatuses?: readonly number[]; signal?: AbortSignal } = {},
+): Promise<ProgramResult> {
+  const program = buildProgram(programs, argv, { database: 'postgres', name: sessionName });
+  return await runInContainer(program, { ...shortRun(programs, signal), okStatuses });
+}
+
+function shortRun({ limits, signal, redact }: Programs, other?: AbortSignal) {
+  const maxOutputBytes = 16 * 1024 * 1024;
+  return { timeoutMs: limits.askMs, maxOutputBytes, signal: other ?? signal, redact };
+}
