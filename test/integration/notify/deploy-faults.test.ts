@@ -57,6 +57,25 @@ describe('a deploy goes on, with one warning that names what failed (L125), when
     expect(warningsOf(end)).toEqual([expect.stringContaining(text)]);
   });
 
+  it.each([
+    ['throttles', refusedBySqs(400, 'RequestThrottled'), 3, /400 RequestThrottled: of the test/],
+    ['throttles by 429', refusedBySqs(429, 'ThrottlingException'), 3, /429 ThrottlingException: of the test/],
+    ['has errors', refusedBySqs(500, 'InternalFailure'), 3, /500 InternalFailure: of the test/],
+    ['finds nothing', refusedBySqs(404, 'NotFound'), 1, /404 NotFound: of the test/],
+    [
+      'refuses the clock',
+      refusedBySqs(403, 'InvalidSignatureException', 'Signature expired: it is earlier than now'),
+      3,
+      /the clock of this machine seems to be wrong/,
+    ],
+  ] as const)('SQS %s, which is tried again or not as it should be', async (_, fault, tries, text) => {
+    const notified = await startNotified(['web-1']);
+    notified.proxy.fault = failing('ListQueues', fault);
+    const end = await notified.deploy(['web-1']);
+    expect([end.status, warningsOf(end)]).toEqual([0, [expect.stringMatching(text)]]);
+    expect(notified.asked()).toMatchObject({ ListQueues: tries, Publish: 1 });
+  });
+
   it('nobody listens at the endpoint', async () => {
     const notified = await startNotified(['web-1']);
     await notified.cloud.stop();
