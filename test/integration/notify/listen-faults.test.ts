@@ -78,6 +78,9 @@ describe('an ear', () => {
   it('that is answered too slowly says so, and hears the message when it comes again', async () => {
     const { notified, ear, send } = await startHearing();
     notified.proxy.fault = failing('ReceiveMessage', { kind: 'trickle', bytesPerSecond: 10 });
+    // The poll before may have passed.
+    notified.proxy.seen.length = 0;
+    await expect.poll(() => notified.proxy.seen.length, { ...limit, interval: 5 }).toBeGreaterThan(0);
     await send();
     await expect
       .poll(() => ear.lines.at(-1), limit)
