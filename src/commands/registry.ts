@@ -86,6 +86,13 @@ export const commands: readonly CommandSpec[] = [
     load: () => import('./reconcile.ts'),
   },
   {
+    path: 'backup',
+    summary: 'dump the databases whose backup is due',
+    options: [{ flags: '--now', description: 'a set of this moment, beside the schedule' }, serviceOption],
+    locks: true,
+    load: () => import('./backup.ts'),
+  },
+  {
     path: 'heartbeat',
     summary: 'report this node alive, if it is',
     locks: true,

@@ -7,6 +7,7 @@ import type { Paths } from '../config/paths.ts';
 import { ConfigError, StepError } from '../errors.ts';
 import { ensureDirectory } from '../state/directory.ts';
 import { fileError } from '../state/file-error.ts';
+import { formatBytes } from './bytes.ts';
 
 export type DumpDirectory = {
   readonly path: string;
@@ -54,12 +55,6 @@ export async function requireSpace(directory: DumpDirectory, lastBytes: number |
     `ENOSPC: ${formatBytes(free)} are free in ${JSON.stringify(directory.path)}, and about ${formatBytes(wanted)} are needed`,
     { code: 'ENOSPC' },
   );
-}
-
-export function formatBytes(bytes: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  const at = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
-  return `${Number((bytes / 1000 ** at).toFixed(at === 0 ? 0 : 1))} ${units[at]}`;
 }
 
 /** Calls `fill` with a way to append; throws what a full disk makes of it in words of ours. */

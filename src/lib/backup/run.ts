@@ -1,0 +1,161 @@
+// One run of `backup`: what is due, service by service, each under its own lock. An attempt is recorded after it was made: a run
+// that is killed makes the same set again, under the same keys.
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type NodeConfig, requireRole } from '../config/rules.ts';
+import type { Context } from '../context.ts';
+import { openEngine } from '../docker/client.ts';
+import type { Engine } from '../docker/types.ts';
+import { BusyError, InputError } from '../errors.ts';
+import { serviceLock } from '../lock/names.ts';
+import { withLock } from '../lock/with-locks.ts';
+import type { Outcome } from '../outcome.ts';
+import { ensureDirectory } from '../state/directory.ts';
+import { writeDocument } from '../state/document.ts';
+import { appendHistory } from '../state/history.ts';
+import { type RunTeller, recordRun } from '../state/record-run.ts';
+import { type BackupSession, backUpService, type ServiceOutcome } from './back-up-service.ts';
+import { findDatabaseContainer } from './container.ts';
+import { type DumpLimits, defaultLimits } from './engine.ts';
+import { gatherBackups } from './gather.ts';
+import { storeUrlOf } from './place.ts';
+import { type BackupOptions, type BackupTurn, planBackups } from './plan.ts';
+import { forgetOthers, recordAnchors, recordAttempt } from './record.ts';
+import { renderBackup, type TurnResult, toEvents } from './render.ts';
+import { type BackupsDocument, backupsDocument, backupsPath } from './state.ts';
+import { openDumpDirectory } from './temp.ts';
+
+export type BackupRun = BackupOptions & { waitMs: number; limits?: Partial<DumpLimits> };
+
+/** All dumps of a run; the unit's own time limit lies above it. In milliseconds. */
+const runMs = 10 * 60 * 60_000;
+/** Until a run tells what it does. */
+const firstStepMs = 60_000;
+
+/** Throws BusyError while another run is under way. */
+export async function runBackup(ctx: Context, options: BackupRun): Promise<Outcome> {
+  const cluster = requireRole(ctx.config, 'app', 'backup');
+  const step = stepAt(ctx, 'starting', firstStepMs);
+  const work = (run: RunTeller): Promise<Outcome> => backUp(ctx, cluster, options, run);
+  return await withLock(ctx, 'backup', () => recordRun(ctx, 'backup', work, { step }), {
+    waitMs: options.waitMs,
+  });
+}
+
+function stepAt({ clock }: Context, name: string, forMs: number) {
+  const now = clock.now();
+  return { name, startedAt: now.toISOString(), deadlineAt: new Date(now.getTime() + forMs).toISOString() };
+}
+
+async function backUp(
+  ctx: Context,
+  cluster: NodeConfig,
+  options: BackupRun,
+  run: RunTeller,
+): Promise<Outcome> {
+  const directory = await openDumpDirectory(ctx.paths, ctx.runId);
+  const world = await gatherBackups(ctx, cluster);
+  if (world === undefined) {
+    const reason = `no desired state for node ${cluster.nodeId} in ${cluster.store}`;
+    return { outcome: 'nothing-to-do', text: [`nothing to back up: ${reason}`], data: { services: [] } };
+  }
+  const plan = planBackups({ ...world.facts, anchors: world.document.anchors }, options);
+  if (options.only !== undefined) requireBackup(world.facts.services, options.only);
+  for (const { key, why } of plan.anchored) ctx.log.info(`${key}: ${why}`);
+  const ledger = openBackups(ctx, world.document);
+  await ledger.update((document) => {
+    const anchored = plan.anchored.map(({ key }) => key);
+    return forgetOthers(recordAnchors(document, anchored, world.facts.now), world.known);
+  });
+  const endsAt = ctx.clock.now().getTime() + runMs;
+  const limits = { ...defaultLimits, ...options.limits };
+  const tell = (doing: string, forMs: number): Promise<void> => run.tell(stepAt(ctx, doing, forMs));
+  const session: BackupSession = { ctx, cluster, directory, limits, endsAt, tell };
+  const results = await takeTurns(session, plan.due, { ledger, waitMs: options.isNow ? options.waitMs : 0 });
+  return renderBackup({ plan, results, document: ledger.value, now: ctx.clock.now(), isNow: options.isNow });
+}
+
+function requireBackup(
+  services: readonly { project: string; service: string; backup?: unknown }[],
+  only: string,
+): void {
+  const service = services.find(({ project, service: name }) => `${project}/${name}` === only);
+  if (service?.backup !== undefined) return;
+  const cause = service === undefined ? 'it is not desired on this node' : 'it has no `backup`';
+  throw new InputError(`cannot back up ${only}: ${cause}`);
+}
+
+type Backups = {
+  readonly value: BackupsDocument;
+  update(change: (value: BackupsDocument) => BackupsDocument): Promise<void>;
+};
+
+function openBackups({ paths }: Context, document: BackupsDocument): Backups {
+  let value = document;
+  return {
+    get value() {
+      return value;
+    },
+    update: async (change) => {
+      const changed = change(value);
+      if (changed === value) return;
+      await writeDocument(backupsPath(paths), backupsDocument, changed);
+      value = changed;
+    },
+  };
+}
+
+async function takeTurns(
+  session: BackupSession,
+  turns: readonly BackupTurn[],
+  how: { ledger: Backups; waitMs: number },
+): Promise<TurnResult[]> {
+  const { ctx, cluster } = session;
+  const results: TurnResult[] = [];
+  if (turns.length === 0) return results;
+  const engine = openEngine({ socket: cluster.docker.socket, log: ctx.log, signal: ctx.signal });
+  try {
+    for (const turn of turns) {
+      if (ctx.signal.aborted) break;
+      results.push({ turn, outcome: await takeTurn(session, engine, turn, how) });
+    }
+  } finally {
+    engine.close();
+  }
+  return results;
+}
+
+async function takeTurn(
+  session: BackupSession,
+  engine: Engine,
+  turn: BackupTurn,
+  { ledger, waitMs }: { ledger: Backups; waitMs: number },
+): Promise<ServiceOutcome> {
+  const { ctx, cluster } = session;
+  const work = async (): Promise<ServiceOutcome> => {
+    const about = { engine, nodeId: cluster.nodeId, paths: ctx.paths, now: ctx.clock.now(), log: ctx.log };
+    const found = await findDatabaseContainer(about, turn.service);
+    if ('missing' in found) return { kind: 'deferred', reason: found.missing };
+    await ensureOwnDirectory(ctx, turn.service.backup?.bucket ?? '');
+    const earlier = ledger.value.services[turn.key];
+    const outcome = await backUpService(session, turn, { container: found.container, earlier });
+    if (outcome.kind !== 'attempted') return outcome;
+    await ledger.update((document) => recordAttempt(document, outcome.attempt));
+    await appendHistory(ctx.paths, toEvents(ctx, turn, outcome));
+    return outcome;
+  };
+  try {
+    return await withLock(ctx, serviceLock(turn.service), work, { waitMs });
+  } catch (error) {
+    if (error instanceof BusyError) return { kind: 'deferred', reason: error.message };
+    throw error;
+  }
+}
+
+/** Below our own state directory nothing is ever mounted that could be missing. */
+async function ensureOwnDirectory({ paths }: Context, bucket: string): Promise<void> {
+  const url = storeUrlOf(bucket);
+  if (!url.startsWith('file:')) return;
+  const path = fileURLToPath(url);
+  if (path.startsWith(join(paths.stateDir, '/'))) await ensureDirectory(path);
+}

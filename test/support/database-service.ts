@@ -1,0 +1,86 @@
+// A database service of a test node: PostgreSQL in a container that reeve has made, with backups into a directory.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { type Manifest, parseManifest } from '../../src/lib/backup/manifest.ts';
+import { askDocker, type TestNode } from './node.ts';
+import { postgresImage } from './postgres.ts';
+
+/** As a deploy file has it. The schedule fires in the first minute of a year, unless another is named. */
+export function aDatabaseDeploy(overrides: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return {
+    service: 'db',
+    image: postgresImage,
+    memory: 512,
+    env: { POSTGRES_PASSWORD: 'correct horse' },
+    database: { engine: 'postgres', version: '15' },
+    backup: { schedule: '0 0 1 1 *', retentionDays: 7 },
+    volumes: [{ name: 'data', path: '/var/lib/postgresql/data' }],
+    rollout: { stopGrace: '10s' },
+    ...overrides,
+  };
+}
+
+export type TestDatabase = {
+  readonly container: string;
+  /** Statements as the superuser, on the socket. */
+  psql(sql: string, database?: string): Promise<string>;
+  /** A program in the container. */
+  exec(...argv: string[]): Promise<string>;
+};
+
+/** Deploys it, reconciles, and waits until it takes connections. */
+export async function startDatabase(
+  node: TestNode,
+  overrides: Readonly<Record<string, unknown>> = {},
+): Promise<TestDatabase> {
+  await node.deploy([aDatabaseDeploy(overrides)]);
+  const end = await node.reeve('reconcile');
+  if (end.status !== 0) throw new Error(`reconcile exited ${end.status}:\n${end.stdout}${end.stderr}`);
+  const database = openDatabase(node, `launchpad_${node.project}_${String(overrides['service'] ?? 'db')}_0`);
+  await waitForDatabase(database);
+  return database;
+}
+
+export function openDatabase(node: TestNode, container: string): TestDatabase {
+  const exec = (...argv: string[]): Promise<string> => askDocker(node.socket, ['exec', container, ...argv]);
+  return {
+    container,
+    exec,
+    psql: async (sql, database = 'postgres') => {
+      const argv = ['psql', '-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-U', 'postgres', '-c', sql];
+      const env = ['-e', `PGDATABASE=${database}`, '-e', 'PGPASSWORD=correct horse'];
+      return (await askDocker(node.socket, ['exec', ...env, container, ...argv])).trimEnd();
+    },
+  };
+}
+
+async function waitForDatabase({ exec }: TestDatabase): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    try {
+      await exec('pg_isready', '-q');
+      return;
+    } catch (error) {
+      if (tries > 300) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+}
+
+/** Files below the directory that backups of a test node go to, by path; none while nothing was written. */
+export function listBackups(node: TestNode, directory: string = join(node.stateDir, 'backups')): string[] {
+  if (!existsSync(directory)) return [];
+  const entries = readdirSync(directory, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  return files.map((file) => file.slice(directory.length + 1)).sort();
+}
+
+export function readDump(node: TestNode, path: string): string {
+  return gunzipSync(readFileSync(join(node.stateDir, 'backups', path))).toString();
+}
+
+export function readManifest(node: TestNode, path: string): Manifest {
+  const parsed = parseManifest(readFileSync(join(node.stateDir, 'backups', path), 'utf8'));
+  if ('fault' in parsed) throw new Error(`${path}: ${parsed.fault}`);
+  return parsed.value;
+}
