@@ -1,7 +1,28 @@
 // The records that the handlers leave behind, for a node in memory.
-import type { ReplicaRecord } from '../../src/lib/reconcile/facts.ts';
+import { containerName } from '../../src/lib/cluster/names.ts';
+import type { DesiredService } from '../../src/lib/cluster/wire.ts';
+import type { Replica, ReplicaRecord } from '../../src/lib/reconcile/facts.ts';
 import { startDeadlineMs } from '../../src/lib/reconcile/plan-replica.ts';
 import type { StepOf } from '../../src/lib/reconcile/steps.ts';
+import { aReplica } from './builders.ts';
+
+/** A running container of the service as it is desired. */
+export function aContainer(
+  service: DesiredService,
+  index: number,
+  overrides: Pick<Replica, 'containerId' | 'createdAt'> & Partial<Replica>,
+): Replica {
+  return {
+    ...aReplica(service, { index }),
+    name: containerName({ ...service, index }),
+    state: 'running',
+    statusText: 'Up 1 second',
+    hostPort: service.ingress === null ? undefined : 20_000 + index,
+    containerPort: service.ingress?.port,
+    networks: [`launchpadnet_${service.project}`],
+    ...overrides,
+  };
+}
 
 export function startingRecord(
   { service, release, attempt }: Pick<StepOf<'startReplica'>['args'], 'service' | 'release' | 'attempt'>,

@@ -1,7 +1,5 @@
 // A node in memory, as far as planning goes: containers that start, fail, drain and stop when the planner's steps say so.
 // It follows the handlers' bookkeeping, so that whole rollouts run in a millisecond and can be cut at any point.
-import { containerName } from '../../src/lib/cluster/names.ts';
-import { configStamp } from '../../src/lib/cluster/stamp.ts';
 import { type DesiredService, serviceKey } from '../../src/lib/cluster/wire.ts';
 import type {
   Facts,
@@ -14,7 +12,14 @@ import { type Plan, planReconcile } from '../../src/lib/reconcile/plan.ts';
 import { nextFailure } from '../../src/lib/reconcile/release.ts';
 import type { Step, StepOf } from '../../src/lib/reconcile/steps.ts';
 import { WorldEdge } from './world-edge.ts';
-import { acknowledgedRecord, drainRecord, startingRecord, stoppingRecord } from './world-records.ts';
+import {
+  aContainer,
+  acknowledgedRecord,
+  drainRecord,
+  startingRecord,
+  stoppingRecord,
+} from './world-records.ts';
+import { applyRunStep } from './world-runs.ts';
 
 export type WorldOptions = {
   /** Images whose containers exit at once. */
@@ -33,6 +38,8 @@ export class World {
   known = true;
   containers = new Map<string, Replica>();
   services: Record<string, ServiceRecord> = {};
+  cron: Facts['cron'] = { fires: {} };
+  diesAfterRecord = false;
   probes = new Map<string, ProbeState>();
   stopsAsked = new Set<string>();
   rechecked = new Set<string>();
@@ -64,6 +71,8 @@ export class World {
       replicas: [...this.containers.values()],
       strangers: [],
       record: { services: this.services },
+      cron: this.cron,
+      finishedAt: new Map(),
       ports: {},
       routingPublished: this.routingPublished,
       shards: this.edge.published,
@@ -111,28 +120,9 @@ export class World {
   }
 
   add(service: DesiredService, index: number, overrides: Partial<Replica> = {}): Replica {
-    const name = containerName({ ...service, index });
-    const replica: Replica = {
-      project: service.project,
-      service: service.service,
-      image: service.image,
-      index,
-      cpu: service.cpu,
-      memory: service.memory,
-      configStamp: configStamp(service),
-      cronFire: undefined,
-      jobRun: undefined,
-      containerId: `c${this.nextId++}`,
-      name,
-      state: 'running',
-      statusText: 'Up 1 second',
-      hostPort: service.ingress === null ? undefined : 20_000 + index,
-      containerPort: service.ingress?.port,
-      networks: [`launchpadnet_${service.project}`],
-      createdAt: this.now,
-      ...overrides,
-    };
-    this.containers.set(name, replica);
+    const made = { containerId: `c${this.nextId++}`, createdAt: this.now };
+    const replica = aContainer(service, index, { ...made, ...overrides });
+    this.containers.set(replica.name, replica);
     return replica;
   }
 
@@ -228,6 +218,12 @@ export class World {
         return true;
       case 'prepareImage':
         return true;
+      case 'armSchedule':
+      case 'skipFire':
+      case 'startRun':
+      case 'forgetSchedule':
+      case 'startJob':
+        return applyRunStep(this, step);
     }
   }
 

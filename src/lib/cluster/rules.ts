@@ -1,6 +1,7 @@
 // What a service must satisfy beyond its shape, wherever its definition comes from: names that become paths and arguments, and
 // combinations that would destroy data. Pure and free of schemas.
 import { namePattern, nodeIdPattern } from '../ids.ts';
+import { parseSchedule } from '../schedule/schedule.ts';
 import { parseWireDuration } from './duration.ts';
 import type { DesiredService } from './wire.ts';
 
@@ -86,8 +87,12 @@ function envProblems(env: DesiredService['env']): Problem[] {
   return problems;
 }
 
-function scheduleProblems({ timeZone, backup }: DesiredService): Problem[] {
+function scheduleProblems({ cron, timeZone, backup }: DesiredService): Problem[] {
   const problems: Problem[] = [];
+  const cronFault = findScheduleFault(cron);
+  if (cronFault !== undefined) problems.push({ path: ['cron'], message: cronFault });
+  const backupFault = findScheduleFault(backup?.schedule);
+  if (backupFault !== undefined) problems.push({ path: ['backup', 'schedule'], message: backupFault });
   if (timeZone !== undefined && !isTimeZone(timeZone)) {
     problems.push({ path: ['timeZone'], message: `${quote(timeZone)} is no time zone` });
   }
@@ -144,6 +149,12 @@ function dataProblems({ database, replicas, backup }: DesiredService): Problem[]
     problems.push({ path: ['backup', 'prefix'], message: `${quote(backup.prefix)} is no prefix of keys` });
   }
   return problems;
+}
+
+function findScheduleFault(text: string | undefined): string | undefined {
+  const parsed = text === undefined ? undefined : parseSchedule(text);
+  if (parsed === undefined || 'schedule' in parsed) return undefined;
+  return `${quote(text ?? '')} is no schedule: ${parsed.fault}`;
 }
 
 function isTimeZone(name: string): boolean {

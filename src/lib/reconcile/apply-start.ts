@@ -85,9 +85,11 @@ type NewContainer = {
   index: number;
   env: Readonly<Record<string, string>>;
   hostPort: number | undefined;
+  /** Of a run, epoch milliseconds. */
+  fireMs?: number | undefined;
 };
 
-async function makeAndStart(session: Session, container: NewContainer): Promise<void> {
+export async function makeAndStart(session: Session, container: NewContainer): Promise<void> {
   const { engine, nodeId } = session;
   const spec = buildContainerSpec({ ...container, nodeId, bindAddress: bindAddress(session) });
   session.probes.delete(spec.name);
@@ -123,15 +125,15 @@ async function undoCreate(session: Session, step: StepOf<'createReplica'>, name:
 }
 
 /** A failure of the release's own is remembered, with its image if it got that far; an engine that is away is not its fault. */
-async function rememberingFailure(
+export async function rememberingFailure<T>(
   session: Session,
   key: string,
   release: string,
-  attempt: (about: { imageId?: string }) => Promise<void>,
-): Promise<void> {
+  attempt: (about: { imageId?: string }) => Promise<T>,
+): Promise<T> {
   const about: { imageId?: string } = {};
   try {
-    await attempt(about);
+    return await attempt(about);
   } catch (error) {
     if (!isBlameless(error))
       await recordFailure(session, key, release, { ...about, error: describeError(error) });
@@ -153,7 +155,7 @@ function startingRecord(
   return { phase: 'starting' as const, since: now.toISOString(), deadline, release, attempt };
 }
 
-async function resolveEnv(
+export async function resolveEnv(
   session: Session,
   service: DesiredService,
 ): Promise<Readonly<Record<string, string>>> {

@@ -2,6 +2,7 @@
 import { networkName } from '../cluster/names.ts';
 import { PullError } from '../docker/errors.ts';
 import { describeError } from '../errors.ts';
+import { armSchedule, forgetSchedule, skipFire, startJob, startRun } from './apply-run.ts';
 import { abortReplica, admitReplica, createReplica, startReplica } from './apply-start.ts';
 import { acknowledgeDrain, drainReplica, removeReplica, stopReplica, waitForDrain } from './apply-stop.ts';
 import { ensureImage } from './images.ts';
@@ -37,6 +38,11 @@ const handlers: { [Action in StepAction]: Handler<Action> } = {
   forgetReplica,
   joinNetwork,
   recheckImage,
+  armSchedule,
+  skipFire,
+  startRun,
+  forgetSchedule,
+  startJob,
 };
 
 export async function applyStep(session: Session, step: Step): Promise<void> {

@@ -14,13 +14,15 @@ export type ReplicaRequest = {
   hostPort: number | undefined;
   /** Address the port is bound to. */
   bindAddress: string;
+  /** The fire that a scheduled run is for, epoch milliseconds. */
+  fireMs?: number | undefined;
 };
 
 /** No container of ours fills the disk with its logs: 3 files of 10 MiB. */
 const logLimits = { maxSizeBytes: 10 * 1024 * 1024, maxFiles: 3 };
 
 export function buildContainerSpec(request: ReplicaRequest): ContainerSpec {
-  const { service, index, nodeId, env, hostPort, bindAddress } = request;
+  const { service, index, nodeId, env, hostPort, bindAddress, fireMs } = request;
   const { project, image, cpu, memory, cron, jobRun } = service;
   const identity = {
     project,
@@ -30,7 +32,7 @@ export function buildContainerSpec(request: ReplicaRequest): ContainerSpec {
     cpu,
     memory,
     configStamp: configStamp(service),
-    cronFire: undefined,
+    cronFire: fireMs,
     jobRun: jobRun?.id,
   };
   const ports =

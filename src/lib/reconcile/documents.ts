@@ -67,13 +67,21 @@ export const ownershipDocument = defineDocument<OwnershipDocument>({
   },
 });
 
-/** Last fires of schedules, epoch milliseconds by `<project>/<service>`. */
-export type CronDocument = { fires: Readonly<Record<string, number>> };
+export type CronDocument = {
+  /** Last fires of schedules, epoch milliseconds by `<project>/<service>`. */
+  fires: Readonly<Record<string, number>>;
+  /** The schedule that each was of; not known of what was imported. */
+  schedules?: Readonly<Record<string, string>>;
+};
 export const cronDocument = defineDocument<CronDocument>({
   version: 1,
-  parse: (raw) => ({
-    fires: requireRecordOf(raw, 'fires', (value): value is number => Number.isSafeInteger(value)),
-  }),
+  parse: (raw) => {
+    const isInstant = (value: unknown): value is number => Number.isSafeInteger(value);
+    const isText = (value: unknown): value is string => typeof value === 'string';
+    const fires = requireRecordOf(raw, 'fires', isInstant);
+    const hasSchedules = isRecord(raw) && raw['schedules'] !== undefined;
+    return hasSchedules ? { fires, schedules: requireRecordOf(raw, 'schedules', isText) } : { fires };
+  },
 });
 
 export const rolloutsDocument = defineDocument<RolloutRecord>({

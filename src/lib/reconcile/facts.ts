@@ -4,6 +4,7 @@ import type { ReplicaIdentity } from '../cluster/names.ts';
 import type { DesiredService } from '../cluster/wire.ts';
 import type { ContainerState } from '../docker/types.ts';
 import type { Hold } from '../hold/holds.ts';
+import type { CronDocument } from './documents.ts';
 
 /** A container of ours. */
 export type Replica = ReplicaIdentity & {
@@ -16,6 +17,8 @@ export type Replica = ReplicaIdentity & {
   containerPort: number | undefined;
   networks: readonly string[];
   createdAt: Date;
+  /** Of one that has ended. */
+  exitCode?: number | undefined;
 };
 
 /** A container with the seeds' label that is not ours. Never touched. */
@@ -98,6 +101,10 @@ export type Facts = {
   replicas: readonly Replica[];
   strangers: readonly Stranger[];
   record: RolloutRecord;
+  /** Last fires of schedules. */
+  cron: CronDocument;
+  /** When one-off runs that are desired have ended, ISO, by container id. */
+  finishedAt: ReadonlyMap<string, string>;
   /** Host ports by `<project>/<service>#<index>`. */
   ports: Readonly<Record<string, number>>;
   /** Every edge knows the shard that the present routable replicas make. */

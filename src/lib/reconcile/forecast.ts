@@ -25,6 +25,13 @@ export function forecast(facts: Facts, key: string, action: string): Forecast {
     check === null || service.ingress === null ? 3000 : check.intervalMs * (check.healthyThreshold - 1);
   const inMs = createMs + provenMs;
   switch (action) {
+    case 'run':
+      return { ms: createMs, isLongest: false };
+    case 'arm':
+    case 'skip':
+      return { ms: 0, isLongest: false };
+    case 'remove':
+      return { ms: outMs, isLongest };
     case 'rollout': {
       const rounds = Math.ceil(service.replicas / service.rollout.maxSurge);
       return { ms: rounds * (inMs + outMs), isLongest };

@@ -63,6 +63,7 @@ export async function gatherFacts(session: Session): Promise<Facts> {
   if (!hasAdopted(session) && desired.kind === 'document') await adopt(session, sorted.adopting);
   await keepPorts(session, sorted.replicas);
   const { replicas } = sorted;
+  await lookUpEnds(session, replicas);
   const shards = session.shards.value.edges;
   const asked = findEdgesToAsk({ record: session.rollouts.value, replicas, shards });
   const applied = await readApplied(session, asked);
@@ -73,6 +74,8 @@ export async function gatherFacts(session: Session): Promise<Facts> {
     replicas,
     strangers: sorted.strangers,
     record: keepRecorded(session.rollouts.value, recordBefore, busy),
+    cron: session.cron.value,
+    finishedAt: session.finishedAt,
     ports: session.ports.value.ports,
     routingPublished: false,
     shards,
@@ -109,6 +112,15 @@ async function keepPorts(session: Session, replicas: readonly Replica[]): Promis
 }
 
 /** The one adoption has been: by an earlier run, or by an earlier look of this one. */
+/** The list of containers does not tell. One request for each one-off run that has ended, once an activation. */
+async function lookUpEnds({ engine, finishedAt }: Session, replicas: readonly Replica[]): Promise<void> {
+  for (const { jobRun, state, containerId } of replicas) {
+    if (jobRun === undefined || state !== 'exited' || finishedAt.has(containerId)) continue;
+    const details = await engine.inspectContainer(containerId);
+    if (details?.finishedAt !== undefined) finishedAt.set(containerId, details.finishedAt.toISOString());
+  }
+}
+
 function hasAdopted(session: Session): boolean {
   return session.ownership.value.adoptedAt !== '';
 }

@@ -45,6 +45,7 @@ export async function openSession(
     empty: { references: {} },
     ...how,
   });
+  const cron = await openLedger(files.cron, cronDocument, { empty: { fires: {} }, ...how });
   const empty = { adoptedAt: '', containers: [] };
   const ownership = await openLedger(files.ownership, ownershipDocument, { empty, ...how });
   // The one adoption has been, and whom it took is no longer known: nobody is taken a second time.
@@ -66,11 +67,12 @@ export async function openSession(
     store: await openStore(cluster),
     secrets: openSecretsOnce(ctx, cluster),
     privateIp: await findAdvertiseIp(cluster, { log: ctx.log }),
-    ...{ rollouts, ports, shards, images, ownership },
+    ...{ rollouts, ports, shards, cron, images, ownership },
     desired: { kind: 'none', reason: 'not read yet' },
     probes: new Map(),
     stopsAsked: new Set(),
     rechecked: new Set(),
+    finishedAt: new Map(),
     busy: new Set(),
     faults: new Map(),
     background: createBackground(),

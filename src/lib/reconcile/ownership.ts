@@ -68,5 +68,12 @@ function toReplica(container: ContainerSummary, identity: ReplicaIdentity): Repl
     containerPort: published?.containerPort,
     networks: container.networks,
     createdAt: container.createdAt,
+    exitCode: parseExitCode(container.statusText),
   };
+}
+
+/** The list of containers tells it in words only: `Exited (3) 5 minutes ago`. */
+function parseExitCode(statusText: string): number | undefined {
+  const code = /^Exited \((\d+)\)/.exec(statusText)?.[1];
+  return code === undefined ? undefined : Number(code);
 }

@@ -81,12 +81,17 @@ function stopsToRetry({ service, old, parked }: Standing): boolean {
 }
 
 /** A service that is no longer desired: out of the routing, drained, stopped, removed. Volumes stay. */
-export function planRemoval(facts: Facts, key: string, replicas: readonly Replica[]): ServicePlan {
+export function planRemoval(
+  facts: Facts,
+  key: string,
+  replicas: readonly Replica[],
+  reason = 'it is no longer desired',
+): ServicePlan {
   const record = facts.record.services[key] ?? emptyServiceRecord;
   const underWay = planUnderWay(facts, undefined, record, replicas);
   const settled = replicas.filter((replica) => record.replicas[replica.name] === undefined);
-  const leave = settled.map((replica) => leaveStep(replica, undefined, 'it is no longer desired'));
-  const headline = { action: 'remove', reason: 'it is no longer desired' };
+  const leave = settled.map((replica) => leaveStep(replica, undefined, reason));
+  const headline = { action: 'remove', reason };
   return {
     key,
     steps: [...forgetMissing(key, record, replicas), ...underWay.steps, ...leave],
@@ -182,7 +187,7 @@ function forgetMissing(key: string, record: ServiceRecord, replicas: readonly Re
 }
 
 /** Without its network a container has no port either: joining brings back both. */
-function planNetworks(facts: Facts, replicas: readonly Replica[]): Step[] {
+export function planNetworks(facts: Facts, replicas: readonly Replica[]): Step[] {
   return replicas
     .filter((replica) => !facts.rechecked.has(`join ${replica.name}`))
     .filter((replica) => replica.state === 'running')

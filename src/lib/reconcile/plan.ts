@@ -1,9 +1,11 @@
 // The next steps of a tick for all services, from facts alone. No desired document, no action; only a valid one can
 // remove anything, and not most of a node's services without being told so.
-import { serviceKey } from '../cluster/wire.ts';
+import { type DesiredService, serviceKey } from '../cluster/wire.ts';
 import { holdFor } from '../hold/holds.ts';
 import { namePattern } from '../ids.ts';
 import type { DesiredFacts, Facts, PlanOptions, Replica } from './facts.ts';
+import { planCron, planForgotten } from './plan-cron.ts';
+import { planJob } from './plan-job.ts';
 import { findClaims, holderOf } from './plan-routing.ts';
 import { planRemoval, planService, type ServicePlan } from './plan-service.ts';
 
@@ -16,9 +18,6 @@ export type Plan = {
   /** Each is one service's error, told in status and by exit code 1. */
   errors: readonly { key: string; error: string }[];
 };
-
-/** Said rather than left out in silence: nobody may believe that a schedule is being kept. */
-const notLongRunning = 'this version runs no scheduled and no one-off services: it is left alone';
 
 /** A removal of this many services at once must have been announced. */
 const brakeAt = 3;
@@ -39,13 +38,13 @@ export function planReconcile(facts: Facts, options: PlanOptions): Plan {
   };
   for (const service of desired.services) {
     const key = serviceKey(service);
-    if (service.cron !== undefined || service.jobRun !== undefined) {
-      if (options.only === undefined || options.only === key) errors.push({ key, error: notLongRunning });
-      continue;
-    }
-    consider(key, () => planService(facts, service, replicas.get(key) ?? []));
+    consider(key, () => planDesired(facts, service, replicas.get(key) ?? []));
   }
   for (const key of removals.keys) consider(key, () => planRemoval(facts, key, replicas.get(key) ?? []));
+  for (const forgotten of planForgotten(facts)) {
+    const isTurning = services.some(({ key, steps }) => key === forgotten.key && steps.length > 0);
+    if (!isTurning) consider(forgotten.key, () => forgotten);
+  }
   const { only } = options;
   if (only !== undefined && !isKnown(desired, only) && !replicas.has(only)) {
     errors.push({ key: only, error: 'no such service is desired or runs here' });
@@ -53,6 +52,13 @@ export function planReconcile(facts: Facts, options: PlanOptions): Plan {
   const rejected = desired.rejected.map(({ key, reason }) => ({ key: key ?? '(unnamed)', error: reason }));
   const unrouted = findUnrouted(facts, options);
   return { services, deferred, errors: [...errors, ...unrouted, ...rejected, ...removals.errors] };
+}
+
+/** A one-off run goes before a schedule: it is what a person asked for. */
+function planDesired(facts: Facts, service: DesiredService, replicas: readonly Replica[]): ServicePlan {
+  if (service.jobRun !== undefined) return planJob(facts, service, service.jobRun, replicas);
+  if (service.cron !== undefined) return planCron(facts, service, replicas);
+  return planService(facts, service, replicas);
 }
 
 /** Each runs all the same, and everything else is routed. */

@@ -17,6 +17,7 @@ export function releaseOf(service: DesiredService): string {
 /** Why a container has to be replaced, or undefined if it is as desired. All drifts give one reason, one rollout. */
 export function describeDrift(service: DesiredService, replica: Replica): string | undefined {
   const drifts: string[] = [];
+  if (replica.cronFire !== undefined || replica.jobRun !== undefined) drifts.push('it was a run');
   if (replica.image !== service.image) drifts.push(`image ${replica.image} -> ${service.image}`);
   if (replica.cpu !== service.cpu) drifts.push(`cpu ${replica.cpu} -> ${service.cpu}`);
   if (replica.memory !== service.memory) drifts.push(`memory ${replica.memory} -> ${service.memory}`);

@@ -4,7 +4,9 @@ import { buildNodeStatus, buildServiceStatus } from '../cluster/status.ts';
 import { type NodeStatus, type ServiceStatus, serviceKey } from '../cluster/wire.ts';
 import type { Facts } from './facts.ts';
 import type { Plan } from './plan.ts';
+import { cronStatusOf } from './plan-cron.ts';
 import { findLeaving } from './plan-routing.ts';
+import { keepsSchedule } from './steps.ts';
 
 export type Trouble = {
   key: string;
@@ -56,7 +58,12 @@ function serviceStatuses(facts: Facts, errors: ReadonlyMap<string, string>): Ser
   const known = facts.desired.services.map((service) => {
     const key = serviceKey(service);
     const replicas = facts.replicas.filter((replica) => serviceKey(replica) === key);
-    return buildServiceStatus({ service, replicas, error: errors.get(key) }, facts.now);
+    const told = replicas.map((replica) => ({
+      ...replica,
+      finishedAt: facts.finishedAt.get(replica.containerId),
+    }));
+    const cron = cronStatusOf(facts, service, replicas);
+    return buildServiceStatus({ service, replicas: told, error: errors.get(key), cron }, facts.now);
   });
   // By key: one that is refused for being there twice has one status all the same.
   const rejected = new Map(
@@ -93,21 +100,36 @@ function buildReeveDocument(
   reporter: Reporter,
 ): ReeveDocument {
   const { desired } = facts;
-  const pending = plan.services.some(({ steps, waits }) => steps.length > 0 || waits.length > 0);
-  const converged = desired.kind === 'document' && troubles.length === 0 && !pending && facts.busy.size === 0;
   return {
     version: 1,
     nodeId: reporter.nodeId,
     reeve: reporter.reeveVersion,
     updatedAt: facts.now.toISOString(),
     desired: desired.kind === 'document' ? { updatedAt: desired.updatedAt } : null,
-    converged,
+    converged: isConverged(facts, plan, troubles),
     failing: troubles.map(({ key, message }) => {
       const [project = '', service = ''] = key.split('/');
       return { project, service, message };
     }),
     draining: findDraining(facts),
   };
+}
+
+/**
+ * Nothing is left to do, and nothing is wrong. What keeps a schedule does not count, nor that a run of it could not be started:
+ * no deploy waits for it, or fails with it.
+ */
+function isConverged({ desired, busy }: Facts, plan: Plan, troubles: readonly Trouble[]): boolean {
+  if (desired.kind === 'none') return false;
+  const scheduled = new Set(
+    desired.services.filter(({ cron, jobRun }) => cron !== undefined && jobRun === undefined).map(serviceKey),
+  );
+  const stuck = new Set([...plan.deferred, ...plan.errors].map(({ key }) => key));
+  const isWrong = troubles.some(({ key }) => !scheduled.has(key) || stuck.has(key));
+  const isPending = plan.services.some(
+    ({ steps, waits }) => waits.length > 0 || steps.some(({ action }) => !keepsSchedule.has(action)),
+  );
+  return !isWrong && !isPending && [...busy].every((key) => scheduled.has(key));
 }
 
 /** Backends that leave the routing and run on: named before they are gone from a shard. */

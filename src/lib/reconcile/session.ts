@@ -6,7 +6,7 @@ import type { SecretSource } from '../secrets/secrets.ts';
 import type { HistoryEvent } from '../state/history.ts';
 import type { ImagesDocument } from '../state/images-used.ts';
 import type { Store } from '../store/store.ts';
-import type { OwnershipDocument, PortsDocument, ShardsDocument } from './documents.ts';
+import type { CronDocument, OwnershipDocument, PortsDocument, ShardsDocument } from './documents.ts';
 import type { DesiredFacts, ProbeState, RolloutRecord } from './facts.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -48,12 +48,15 @@ export type Session = {
   rollouts: Ledger<RolloutRecord>;
   ports: Ledger<PortsDocument>;
   shards: Ledger<ShardsDocument>;
+  cron: Ledger<CronDocument>;
   images: Ledger<ImagesDocument>;
   ownership: Ledger<OwnershipDocument>;
   desired: DesiredFacts;
   probes: Map<string, ProbeState>;
   stopsAsked: Set<string>;
   rechecked: Set<string>;
+  /** When one-off runs have ended, as far as it was asked for. */
+  finishedAt: Map<string, string>;
   /** Services with steps under way. */
   busy: Set<string>;
   /** What went wrong in this activation, by service. */

@@ -35,6 +35,16 @@ export type StepArguments = {
   joinNetwork: { replica: Replica };
   /** See whether the tag of a failed release has moved to another image, which may be tried at once. */
   recheckImage: { service: DesiredService; release: string; failure: FailureRecord };
+  /** Count a schedule's fires from this instant on. `isDoubtful`: it was not to be believed, which is worth a warning. */
+  armSchedule: { fireMs: number; schedule: string; isDoubtful: boolean };
+  /** A fire that comes while a run is in progress is over. */
+  skipFire: { fireMs: number; schedule: string };
+  /** Record the fire, remove the run before it, start this one. */
+  startRun: { service: DesiredService; fireMs: number; schedule: string; previous: readonly Replica[] };
+  /** Forget the last fire of what is scheduled no more. */
+  forgetSchedule: Record<string, never>;
+  /** Start a one-off run. `own`: its container, made and not started. */
+  startJob: { service: DesiredService; own: Replica | undefined; previous: readonly Replica[] };
 };
 
 export type StepAction = keyof StepArguments;
@@ -70,6 +80,11 @@ export const stepVerbs: Readonly<Record<StepAction, string>> = {
   forgetReplica: 'forget',
   joinNetwork: 'join',
   recheckImage: 'recheck',
+  armSchedule: 'arm',
+  skipFire: 'skip',
+  startRun: 'run',
+  forgetSchedule: 'forget',
+  startJob: 'run',
 };
 
 /** Steps that only look: they are not told in history and change nothing. */
@@ -77,4 +92,12 @@ export const looksOnly: ReadonlySet<StepAction> = new Set<StepAction>([
   'probeReplica',
   'checkReplica',
   'recheckImage',
+]);
+
+/** Steps that keep a schedule. They come and go with time: no deploy waits for them. */
+export const keepsSchedule: ReadonlySet<StepAction> = new Set<StepAction>([
+  'armSchedule',
+  'skipFire',
+  'startRun',
+  'forgetSchedule',
 ]);

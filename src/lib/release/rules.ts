@@ -1,6 +1,7 @@
 // What a deploy file must satisfy beyond the shape of its fields: each service by itself, and all of them together.
 import { findProblems, type Problem } from '../cluster/rules.ts';
 import { type DesiredService, serviceKey } from '../cluster/wire.ts';
+import { canFire, parseSchedule } from '../schedule/schedule.ts';
 import { claimOf } from './domains.ts';
 import { findIngressProblems, isIngressField } from './ingress-rules.ts';
 import type { DeployService } from './schema.ts';
@@ -83,8 +84,7 @@ function scheduleProblems({ cron, timeZone, replicas, ingress, database }: Deplo
     if (timeZone === undefined) return [];
     return [{ path: ['timeZone'], message: 'is of use only beside cron' }];
   }
-  const problems: Problem[] = [];
-  if (!isSchedule(cron)) problems.push({ path: ['cron'], message: `${JSON.stringify(cron)} ${noSchedule}` });
+  const problems: Problem[] = [...idleProblems(cron, ['cron'])];
   if (replicas > 1)
     problems.push({ path: ['replicas'], message: 'cannot be more than 1 where cron starts the runs' });
   if (ingress !== null)
@@ -97,12 +97,7 @@ function backupProblems({ backup, database, nodes }: DeployService): Problem[] {
   if (backup === undefined) return [];
   const problems: Problem[] = [];
   if (database === undefined) problems.push({ path: ['backup'], message: 'needs a database beside it' });
-  if (!isSchedule(backup.schedule)) {
-    problems.push({
-      path: ['backup', 'schedule'],
-      message: `${JSON.stringify(backup.schedule)} ${noSchedule}`,
-    });
-  }
+  problems.push(...idleProblems(backup.schedule, ['backup', 'schedule']));
   if (nodes.length > 1) {
     problems.push({
       path: ['nodes'],
@@ -112,11 +107,11 @@ function backupProblems({ backup, database, nodes }: DeployService): Problem[] {
   return problems;
 }
 
-const noSchedule = 'is no schedule: five fields of numbers, such as "0 3 * * *"';
-
-/** The grammar's outline; what the numbers mean is the schedule's own business. */
-function isSchedule(text: string): boolean {
-  return /^\s*([\d*][\d*,/-]*\s+){4}[\d*][\d*,/-]*\s*$/.test(text);
+/** A schedule of days that no year has. What is no schedule at all is told by the rules of every definition. */
+function idleProblems(text: string, path: readonly string[]): Problem[] {
+  const parsed = parseSchedule(text);
+  if ('fault' in parsed || canFire(parsed.schedule)) return [];
+  return [{ path, message: `${JSON.stringify(text)} never comes: no year has such a day` }];
 }
 
 function duplicateServices(services: readonly DefinedService[]): Problem[] {

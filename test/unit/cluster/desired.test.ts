@@ -164,8 +164,20 @@ describe('a service that cannot run is its own error and not the document', () =
     ],
     ['an unknown zone', { timeZone: 'Mars/Base' }, 'blog/web', 'timeZone: "Mars/Base" is no time zone'],
     [
+      'a schedule with names',
+      { cron: '0 3 * * MON' },
+      'blog/web',
+      'cron: "0 3 * * MON" is no schedule: day of week "MON" is no number',
+    ],
+    [
+      'a backup at no time',
+      { backup: { schedule: '0 25 * * *', retentionDays: 1, bucket: 'b', prefix: '' } },
+      'blog/web',
+      'backup.schedule: "0 25 * * *" is no schedule: hour 25 is not in 0 to 23',
+    ],
+    [
       'a backup prefix that climbs',
-      { backup: { schedule: 'x', retentionDays: 1, bucket: 'b', prefix: 'a/../../b' } },
+      { backup: { schedule: '0 3 * * *', retentionDays: 1, bucket: 'b', prefix: 'a/../../b' } },
       'blog/web',
       'backup.prefix: "a/../../b" is no prefix of keys',
     ],

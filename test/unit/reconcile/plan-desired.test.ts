@@ -92,18 +92,15 @@ describe('the desired state', () => {
     expect(world.steps()).toEqual([]);
   });
 
-  it('leaves scheduled and one-off services to their own planner (L50)', () => {
+  it('never takes a scheduled or a one-off service for one that runs on (L50)', () => {
     const world = new World();
     world.desired = [
       aService({ service: 'nightly', cron: '0 3 * * *' }),
       aService({ service: 'once', jobRun: { id: 'r1', requestedAt: '2026-06-04T03:00:00.000Z' } }),
     ];
+    expect(world.steps()).toEqual(['armSchedule blog/nightly', 'startJob blog/once#0']);
+    world.settle();
     expect(world.steps()).toEqual([]);
-    const error = 'this version runs no scheduled and no one-off services: it is left alone';
-    expect(world.plan().errors).toEqual([
-      { key: 'blog/nightly', error },
-      { key: 'blog/once', error },
-    ]);
   });
 });
 

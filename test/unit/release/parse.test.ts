@@ -198,9 +198,14 @@ describe('a deploy file is refused with the place and the field', () => {
       '7:14: services[0].ingress cannot stand beside cron: a run serves nothing',
     ],
     [
+      'a schedule that never comes',
+      'cron: "0 3 30 2 *"',
+      '6:11: services[0].cron "0 3 30 2 *" never comes: no year has such a day',
+    ],
+    [
       'a schedule with names',
       'cron: "0 3 * * MON"',
-      '6:11: services[0].cron "0 3 * * MON" is no schedule: five fields of numbers, such as "0 3 * * *"',
+      '6:11: services[0].cron "0 3 * * MON" is no schedule: day of week "MON" is no number',
     ],
     [
       'a zone without schedule',
