@@ -56,7 +56,7 @@ describeHost('a node whose ticks come from wakes', () => {
       ActiveState: 'active',
       Result: 'success',
     });
-    expect(Object.keys(await nextRuns(host))).toHaveLength(3);
+    expect(Object.keys(await nextRuns(host))).toHaveLength(4);
   }
 
   it('lives through 500 wakes in a second, and looks once more after the last one (R60, O45)', async () => {

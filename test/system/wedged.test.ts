@@ -75,6 +75,6 @@ describeHost('a node whose reconcile stands still', () => {
     await node.deploy([aWebDeploy()]);
     await node.settled('reeve-demo/web:v1');
     expect(await pages()).toEqual([heartbeat, 'reeve-reconcile.service']);
-    expect(Object.keys(await nextRuns(host))).toHaveLength(3);
+    expect(Object.keys(await nextRuns(host))).toHaveLength(4);
   });
 });

@@ -27,8 +27,8 @@ import { openDumpDirectory } from './temp.ts';
 
 export type BackupRun = BackupOptions & { waitMs: number; limits?: Partial<DumpLimits> };
 
-/** All dumps of a run; the unit's own time limit lies above it. In milliseconds. */
-const runMs = 10 * 60 * 60_000;
+/** Within so long after its start a run begins dumps; the unit's own limit is higher. In milliseconds. */
+export const runMs = 10 * 60 * 60_000;
 /** Until a run tells what it does. */
 const firstStepMs = 60_000;
 

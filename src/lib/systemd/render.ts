@@ -6,6 +6,7 @@ import { isBelowAny, type Opening, plainPath, renderOpening, zoneOf, zones } fro
 import { printable, quote } from './quote.ts';
 import { type Rendered, renderEdge } from './render-edge.ts';
 import {
+  backupsDirectory,
   balancerUnits,
   hiddenPaths,
   listenTimer,
@@ -130,10 +131,11 @@ function findOpenings(
   if (service.role === 'edge' && cluster !== undefined) {
     wanted.push({ why: 'cluster.haproxy.directory', path: cluster.haproxy.directory, write: false });
   }
+  const own = service.places.backups === undefined ? ownDirectories : [...ownDirectories, backupsDirectory];
   return wanted
     .map((opening) => ({ ...opening, path: plainPath(opening.path) }))
     .map((opening) => ({ ...opening, zone: zoneOf(opening.path) }))
-    .filter(({ path, write, zone }) => zone !== undefined || (write && !isBelowAny(path, ownDirectories)));
+    .filter(({ path, write, zone }) => zone !== undefined || (write && !isBelowAny(path, own)));
 }
 
 /** The socket's directory, so that an engine that restarts is found again; the socket alone where that is all of /tmp. */

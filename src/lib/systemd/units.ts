@@ -6,6 +6,9 @@ import type { ClusterConfig, Role } from '../config/config.ts';
 export const unitDirectory = '/usr/lib/systemd/system';
 export const machineDirectory = '/etc/systemd/system';
 
+/** Where backups go by default: the shipped unit may write there. */
+export const backupsDirectory = '/var/backups/reeve';
+
 /** All else hangs below it. */
 export const rootTarget = 'reeve.target';
 
@@ -16,6 +19,9 @@ export const roleTargets: Readonly<Record<Role, string>> = {
 
 /** HAProxy on an edge: the socket first, which the service has its descriptor from. */
 export const balancerUnits: readonly string[] = ['reeve-balancer.socket', 'reeve-balancer.service'];
+
+/** Looks for backups that are due; which are is a matter of their schedules, so that no configuration sets it. */
+export const backupTimer = 'reeve-backup.timer';
 
 /** Listening for deploys, where they notify. */
 export const listenTimer = 'reeve-listen.timer';
@@ -74,6 +80,12 @@ export const services: readonly ServiceUnit[] = [
     role: 'app',
   },
   { unit: 'reeve-heartbeat.service', places: { store: 'write' }, engine: false },
+  {
+    unit: 'reeve-backup.service',
+    places: { store: 'read', backups: 'write' },
+    engine: true,
+    role: 'app',
+  },
   { unit: 'reeve-edge.service', places: { store: 'write' }, engine: false, role: 'edge' },
   { unit: 'reeve-listen.service', places: {}, engine: false, listens: true },
   { unit: 'reeve-prune.service', places: { store: 'read' }, engine: true, role: 'app' },

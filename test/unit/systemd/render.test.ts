@@ -7,6 +7,7 @@ const usual = {
   nodeId: 'web-1',
   store: 'file:///var/lib/reeve/store',
   secrets: 'file:///etc/reeve/secrets',
+  backups: 'file:///var/backups/reeve',
 };
 
 async function load(cluster: object): Promise<Config> {
@@ -70,6 +71,16 @@ describe('drop-ins', () => {
     ]);
   });
 
+  it('let the backup write where backups go, and nobody else', async () => {
+    const cluster = { backups: 'file:///mnt/backups' };
+    expect(await settings(cluster, 'reeve-backup.service')).toEqual([
+      '[Service]',
+      'ReadWritePaths=-/mnt/backups',
+    ]);
+    expect((await render(cluster)).map(({ unit }) => unit)).toEqual(['reeve-backup.service']);
+    expect(await render({ backups: 'file:///var/backups/reeve/here' })).toEqual([]);
+  });
+
   it('bind a store below /tmp, which each service has of its own', async () => {
     const cluster = { store: 'file:///tmp/demo/store' };
     expect(await settings(cluster, 'reeve-heartbeat.service')).toEqual([
@@ -122,6 +133,7 @@ describe('drop-ins', () => {
     expect(dropIns.map(({ unit }) => unit)).toEqual([
       'reeve-reconcile.service',
       'reeve-heartbeat.service',
+      'reeve-backup.service',
       'reeve-prune.service',
       'reeve-failed@.service',
     ]);

@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { defaultLimits } from '../../../src/lib/backup/engine.ts';
+import { runMs } from '../../../src/lib/backup/run.ts';
 import { activationMs } from '../../../src/lib/reconcile/loop.ts';
 import {
+  backupsDirectory,
+  backupTimer,
   balancerUnits,
   hiddenPaths,
   listenTimer,
@@ -36,7 +40,7 @@ const intervalTimers = ofKind('timer').filter(({ settings }) => !settings.has('T
 describe('shipped units', () => {
   it('are those that the code knows', () => {
     expect(ownServices.map(({ name }) => name)).toEqual(services.map(({ unit }) => unit).sort());
-    const known = [...timers.map(({ unit }) => unit), listenTimer];
+    const known = [...timers.map(({ unit }) => unit), listenTimer, backupTimer];
     expect(intervalTimers.map(({ name }) => name)).toEqual(known.sort());
     const targets = [rootTarget, ...Object.values(roleTargets)];
     expect(ofKind('target').map(({ name }) => name)).toEqual(targets.sort());
@@ -149,6 +153,13 @@ describe('services', () => {
     expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(waitMs + activationMs + stepMs);
   });
 
+  it('give a backup more time than the wait for its lock, the time for dumps to begin, and the longest one (O40)', () => {
+    const unit = parseUnit('reeve-backup.service');
+    const waitMs = Number(/--wait (\d+)$/.exec(one(unit, 'Service.ExecStart') ?? '')?.[1]) * 1000;
+    const longestMs = waitMs + runMs + defaultLimits.dumpMs;
+    expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(longestMs + 60 * 60_000);
+  });
+
   it('give a window of listening and the wait for its lock more time than both', () => {
     const unit = parseUnit('reeve-listen.service');
     const [windowMs = 0, waitMs = 0] = [...(one(unit, 'Service.ExecStart') ?? '').matchAll(/(\d+)/g)].map(
@@ -180,7 +191,8 @@ describe('services', () => {
     expect(one(unit, 'Service.StateDirectory')).toBe('reeve');
     expect(one(unit, 'Service.CacheDirectory')).toBe('reeve');
     // Made by the first command, where it is missing.
-    expect(one(unit, 'Service.ReadWritePaths')).toBe('-/run/reeve');
+    const keepsBackups = unit.name === 'reeve-backup.service' ? ` -${backupsDirectory}` : '';
+    expect(one(unit, 'Service.ReadWritePaths')).toBe(`-/run/reeve${keepsBackups}`);
     expect(one(unit, 'Service.ExecStartPre')).toMatch(
       /^\+.*test -d \/run\/reeve\/locks \|\| exec systemd-tmpfiles --create reeve\.conf'$/,
     );
@@ -231,6 +243,7 @@ describe('directories', () => {
       'd /run/reeve/locks 0750',
       'f /run/reeve/locks/reconcile.lock 0640',
       'f /run/reeve/locks/heartbeat.lock 0640',
+      'f /run/reeve/locks/backup.lock 0640',
       'f /run/reeve/locks/edge.lock 0640',
       'f /run/reeve/locks/listen.lock 0640',
       'f /run/reeve/locks/install.lock 0640',
@@ -239,6 +252,7 @@ describe('directories', () => {
       'd /var/lib/reeve 0700',
       'd /var/cache/reeve 0755',
       'd /var/log/reeve 0750',
+      'd /var/backups/reeve 0700',
     ]);
   });
 });
