@@ -1,26 +1,25 @@
 // Every node of the cluster as its own documents in the store tell it. Read-only, at most two requests a node.
 import { mapBounded } from '../bounded.ts';
 import { nodeKey, reeveKey, statusKey } from '../cluster/keys.ts';
-import type { NodeStatus } from '../cluster/wire.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import { staleWindowMs } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
 import { renderTable } from '../report/table.ts';
-import { isRecord } from '../state/shape.ts';
 import { listNodes, type NodeListing } from '../store/nodes.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { ago } from './ago.ts';
 import { type ClusterEdge, describeTrouble, isEdgeWrong, readEdge } from './cluster-edge.ts';
+import { parseObjectOf, parseShownStatus, type ShownStatus } from './cluster-status.ts';
 
 type NodeRow = {
   nodeId: string;
   /** Milliseconds since the node was last seen; undefined if it never was. */
   ageMs: number | undefined;
   stale: boolean;
-  status: NodeStatus | undefined;
+  status: ShownStatus | undefined;
   /** Only of an edge that has told of itself. */
   edge: ClusterEdge | undefined;
   converged: boolean | undefined;
@@ -73,12 +72,18 @@ async function readNode(
 ): Promise<NodeRow> {
   const nothing = { ageMs: undefined, status: undefined, edge: undefined, converged: undefined };
   const empty = { ...nothing, nodeId, stale: true, hasSeedAgent: false };
-  const read = async (name: string, key: string): Promise<Record<string, unknown> | undefined> =>
-    listing.has(name) ? await readJson(store, key) : undefined;
+  const read = async (name: string, key: string): Promise<string | undefined> =>
+    listing.has(name) ? (await store.get(key))?.text : undefined;
+  const keyOfStatus = statusKey(clusterId, nodeId);
+  const keyOfReeve = reeveKey(clusterId, nodeId);
+  const keyOfEntry = nodeKey(clusterId, nodeId);
   try {
-    const status = (await read('status.json', statusKey(clusterId, nodeId))) as NodeStatus | undefined;
-    const reeve = await read('reeve.json', reeveKey(clusterId, nodeId));
-    const entry = reeve === undefined ? await read('node.json', nodeKey(clusterId, nodeId)) : undefined;
+    const text = await read('status.json', keyOfStatus);
+    const status = text === undefined ? undefined : parseShownStatus(text, keyOfStatus);
+    const told = await read('reeve.json', keyOfReeve);
+    const reeve = told === undefined ? undefined : parseObjectOf(told, keyOfReeve);
+    const registered = told === undefined ? await read('node.json', keyOfEntry) : undefined;
+    const entry = registered === undefined ? undefined : parseObjectOf(registered, keyOfEntry);
     const hasSeedAgent = entry?.['agentType'] === 'ts';
     if (status === undefined) return { ...empty, hasSeedAgent, error: undefined };
     const converged = typeof reeve?.['converged'] === 'boolean' ? reeve['converged'] : undefined;
@@ -89,14 +94,6 @@ async function readNode(
   } catch (error) {
     return { ...empty, error: describeError(error) };
   }
-}
-
-async function readJson(store: Store, key: string): Promise<Record<string, unknown> | undefined> {
-  const stored = await store.get(key);
-  if (stored === undefined) return undefined;
-  const value: unknown = JSON.parse(stored.text);
-  if (!isRecord(value)) throw new TypeError(`cannot read "${key}": it is no JSON object`);
-  return value;
 }
 
 function renderCluster(rows: readonly NodeRow[], now: Date): string[] {
