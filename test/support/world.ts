@@ -1,5 +1,6 @@
 // A node in memory, as far as planning goes: containers that start, fail, drain and stop when the planner's steps say so.
 // It follows the handlers' bookkeeping, so that whole rollouts run in a millisecond and can be cut at any point.
+import { emptyBackups } from '../../src/lib/backup/state.ts';
 import { type DesiredService, serviceKey } from '../../src/lib/cluster/wire.ts';
 import type {
   Facts,
@@ -72,6 +73,7 @@ export class World {
       strangers: [],
       record: { services: this.services },
       cron: this.cron,
+      backups: emptyBackups,
       finishedAt: new Map(),
       ports: {},
       routingPublished: this.routingPublished,

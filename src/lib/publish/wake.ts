@@ -8,9 +8,13 @@ import type { BaseContext } from '../context.ts';
 import { describeError } from '../errors.ts';
 
 /** Concerns that a wake starts. */
-export type Wakeable = 'reconcile' | 'edge';
+export type Wakeable = 'reconcile' | 'edge' | 'backup';
 
-const roleOf: Readonly<Record<Wakeable, Role>> = { reconcile: 'app', edge: 'edge' };
+const roleOf: Readonly<Record<Wakeable, Role>> = {
+  reconcile: 'app',
+  edge: 'edge',
+  backup: 'app',
+};
 
 /** Where the store is a directory: who reads it is here, too. Otherwise what this machine itself does as a node. */
 export async function wakeTicks(

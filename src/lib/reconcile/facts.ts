@@ -1,4 +1,6 @@
 // The world as one plain value, and the words for it. gather.ts fills it in, plan.ts reads it; neither knows the other.
+
+import type { BackupsDocument } from '../backup/state.ts';
 import type { RejectedService } from '../cluster/desired.ts';
 import type { ReplicaIdentity } from '../cluster/names.ts';
 import type { DesiredService } from '../cluster/wire.ts';
@@ -103,6 +105,8 @@ export type Facts = {
   record: RolloutRecord;
   /** Last fires of schedules. */
   cron: CronDocument;
+  /** What is known of backups; empty where no service has any. */
+  backups: BackupsDocument;
   /** When one-off runs that are desired have ended, ISO, by container id. */
   finishedAt: ReadonlyMap<string, string>;
   /** Host ports by `<project>/<service>#<index>`. */

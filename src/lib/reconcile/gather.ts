@@ -9,6 +9,7 @@ import { readHolds } from '../hold/holds.ts';
 import { isRecord } from '../state/shape.ts';
 import { findEdgesToAsk } from './acknowledgement.ts';
 import { readApplied } from './applied.ts';
+import { readBackups } from './backups.ts';
 import {
   type DesiredFacts,
   emptyServiceRecord,
@@ -75,6 +76,7 @@ export async function gatherFacts(session: Session): Promise<Facts> {
     strangers: sorted.strangers,
     record: keepRecorded(session.rollouts.value, recordBefore, busy),
     cron: session.cron.value,
+    backups: await readBackups(session),
     finishedAt: session.finishedAt,
     ports: session.ports.value.ports,
     routingPublished: false,

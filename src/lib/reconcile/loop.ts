@@ -6,6 +6,7 @@ import { describeError } from '../errors.ts';
 import { appendHistory } from '../state/history.ts';
 import { waitForReport } from './applied.ts';
 import { createBackground } from './background.ts';
+import { wakeBackups } from './backups.ts';
 import type { Facts, PlanOptions } from './facts.ts';
 import { gatherFacts, readDesired } from './gather.ts';
 import { maxFaultsInARow, performTurn } from './perform.ts';
@@ -44,6 +45,7 @@ export async function runLoop(session: Session, options: LoopOptions): Promise<L
     publishFaults: 0,
     told: { reported: 0, edgeErrors: [] },
     desiredReadAt: undefined,
+    wokenBackups: '',
   };
   try {
     return await lookUntilOver(session, loop, options);
@@ -82,6 +84,8 @@ type LoopState = {
   publishFaults: number;
   told: Told;
   desiredReadAt: Date | undefined;
+  /** The due backups that were woken for last. */
+  wokenBackups: string;
 };
 
 type Look = {
@@ -103,6 +107,7 @@ async function lookOnce(session: Session, loop: LoopState, options: LoopOptions)
   const { published } = await publishRoutes(session, loop.told, gathered, options);
   loop.publishFaults = published ? 0 : loop.publishFaults + 1;
   const facts = { ...gathered, routingPublished: published, shards: session.shards.value.edges };
+  loop.wokenBackups = await wakeBackups(session, facts, loop.wokenBackups);
   const plan = planReconcile(facts, options);
   const stopping = isStopping(session, loop, facts.now);
   const due = stopping ? [] : dueTurns(session, plan, loop);

@@ -1,4 +1,5 @@
 // What a look amounts to for others: status.json and reeve.json. Pure.
+import { backupStatusOf } from '../backup/report.ts';
 import type { ReeveDocument } from '../cluster/reeve-document.ts';
 import { buildNodeStatus, buildServiceStatus } from '../cluster/status.ts';
 import { type NodeStatus, type ServiceStatus, serviceKey } from '../cluster/wire.ts';
@@ -63,7 +64,8 @@ function serviceStatuses(facts: Facts, errors: ReadonlyMap<string, string>): Ser
       finishedAt: facts.finishedAt.get(replica.containerId),
     }));
     const cron = cronStatusOf(facts, service, replicas);
-    return buildServiceStatus({ service, replicas: told, error: errors.get(key), cron }, facts.now);
+    const backup = backupStatusOf(facts.backups, service, facts.now);
+    return buildServiceStatus({ service, replicas: told, error: errors.get(key), cron, backup }, facts.now);
   });
   // By key: one that is refused for being there twice has one status all the same.
   const rejected = new Map(
