@@ -1,6 +1,7 @@
 // One call to a cloud service: its client's settings, its deadline, and its failure in our words.
 import { UnavailableError } from '../errors.ts';
 import { toCloudError } from './failures.ts';
+import { originNotes } from './origins.ts';
 import type { CloudPlace } from './settings.ts';
 
 /** An attempt of several: the whole call ends by its own deadline. */
@@ -21,6 +22,7 @@ export function buildClientSettings({ region, endpoint }: CloudPlace) {
     region,
     ...(endpoint === undefined ? {} : { endpoint }),
     maxAttempts: 3,
+    extensions: originNotes,
     requestHandler: { connectionTimeout: connectMs, requestTimeout: attemptMs, throwOnRequestTimeout: true },
   };
 }
@@ -63,10 +65,6 @@ export async function callCloud<Answer>(
     if (deadline.aborted) {
       const cause = `no whole answer within ${Number((deadlineMs / 1000).toFixed(1))} s`;
       throw new UnavailableError(`cannot ${action}: ${cause}`, { code: 'DEADLINE' });
-    }
-    // The parser quotes what it could not parse, which may be a secret: its error is not kept as the cause.
-    if (error instanceof SyntaxError) {
-      throw new UnavailableError(`cannot ${action}: an answer that is not whole JSON`, { code: 'answer' });
     }
     throw toCloudError(error, action);
   }

@@ -3,6 +3,7 @@
 // of its own with the same status. What does not name the key as missing is not believed before a list has confirmed it.
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { statusOf } from '../aws/failures.ts';
+import { askedFor } from '../aws/origins.ts';
 import { UnavailableError } from '../errors.ts';
 import { type Bucket, type CallOptions, describeAction } from './s3-client.ts';
 import { requireListing } from './s3-list.ts';
@@ -24,8 +25,9 @@ export async function confirmAbsence<Found>(
     if (found === 'absent') return undefined;
     if (doubt === 'refused') throw error;
     if (found instanceof Error && found.name === 'NoSuchBucket') throw found;
+    const who = askedFor(error)?.origin;
     throw new UnavailableError(
-      `cannot ${describeAction(bucket, 'read', key)}: 404, but the list of the bucket does not say so`,
+      `cannot ${describeAction(bucket, 'read', key)}: ${who} answers 404, but the list of the bucket does not say so`,
       { cause: error, code: 'absence' },
     );
   }
@@ -50,7 +52,7 @@ async function lookFor(
   try {
     // What begins with the key sorts behind the key itself.
     const command = new ListObjectsV2Command({ Bucket: name, Prefix: full, MaxKeys: 1 });
-    const page = requireListing(bucket, await client.send(command, options));
+    const page = requireListing(await client.send(command, options));
     return page.Contents?.[0]?.Key === full ? 'present' : 'absent';
   } catch (error) {
     // What the read has met is the thing to tell; this only says that it is not known.

@@ -3,9 +3,11 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { callCloud } from '../aws/call.ts';
 import { statusOf } from '../aws/failures.ts';
+import { originNotes } from '../aws/origins.ts';
 import type { CloudPlace } from '../aws/settings.ts';
-import { ConfigError } from '../errors.ts';
+import { ConfigError, type ReeveError, UnavailableError } from '../errors.ts';
 import { findEndpoint } from './s3-endpoint.ts';
+import { ForeignAnswer } from './s3-object.ts';
 
 /** A bucket, and what all keys in it begin with: empty, or ending in a slash. */
 export type Bucket = {
@@ -48,6 +50,7 @@ export function buildS3Client(
     // A bucket's own host name is for AWS, whose certificates cover it.
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     maxAttempts,
+    extensions: originNotes,
     retryMode: 'standard',
     logger: silent,
     requestHandler: { connectionTimeout: connectMs, ...limits, logger: silent },
@@ -97,14 +100,20 @@ export function describeAction({ name, prefix }: Bucket, verb: string, key: stri
   return `${verb} ${JSON.stringify(key)} in store "s3://${name}/${prefix}"`.replace(/\/"$/, '"');
 }
 
-/** What nobody has to try again before the configuration is another one. */
+/** What nobody has to try again before the configuration is another one, and what is no answer of S3's. */
 export async function explainBucket(
   bucket: Bucket,
   error: unknown,
   action: string,
-): Promise<ConfigError | undefined> {
+): Promise<ReeveError | undefined> {
   const { name, place } = bucket;
   if (!(error instanceof Error)) return undefined;
+  if (error instanceof ForeignAnswer) {
+    const { origin } = await findEndpoint(bucket);
+    return new UnavailableError(`cannot ${action}: ${origin} ${error.message}: is it the right endpoint?`, {
+      code: 'answer',
+    });
+  }
   if (error.name === 'NoSuchBucket') {
     const { isAws, origin } = await findEndpoint(bucket);
     const where = isAws ? place.region : origin;

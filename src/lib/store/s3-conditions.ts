@@ -42,7 +42,7 @@ async function putOnCondition(bucket: Bucket, write: ConditionalWrite): Promise<
     ...{ Metadata: { [writeIdKey]: writeId }, ...headers },
   });
   return await callS3(bucket, { verb: 'write', key, bodyBytes: body.length }, async (options) => {
-    const sent = await sendThroughConflicts(bucket, key, command, options);
+    const sent = await sendThroughConflicts(bucket, command, options);
     if ('etag' in sent) return sent.etag;
     const { error, wasRepeated } = sent;
     if (isUnknown(error)) throw await refuse(bucket, write, 'does not know');
@@ -58,14 +58,13 @@ type Sent = { etag: string } | { error: unknown; wasRepeated: boolean };
 /** A conflict says that nothing is decided yet: it is sent again until the condition holds or does not. */
 async function sendThroughConflicts(
   { client }: Bucket,
-  key: string,
   command: PutObjectCommand,
   options: CallOptions,
 ): Promise<Sent> {
   let wasRepeated = false;
   for (let conflicts = 0; ; conflicts++) {
     try {
-      return { etag: requireEtag(key, (await client.send(command, options)).ETag) };
+      return { etag: requireEtag((await client.send(command, options)).ETag) };
     } catch (error) {
       wasRepeated ||= attemptsOf(error) > 1;
       if (!isConflict(error) || conflicts === maxConflicts) return { error, wasRepeated };
@@ -88,5 +87,5 @@ async function findOwnWrite(
   const { client, name, prefix } = bucket;
   const command = new HeadObjectCommand({ Bucket: name, Key: `${prefix}${key}` });
   const found = await confirmAbsence(bucket, key, options, () => client.send(command, options));
-  return found?.Metadata?.[writeIdKey] === writeId ? requireEtag(key, found.ETag) : undefined;
+  return found?.Metadata?.[writeIdKey] === writeId ? requireEtag(found.ETag) : undefined;
 }

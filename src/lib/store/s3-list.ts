@@ -6,6 +6,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { UnavailableError } from '../errors.ts';
 import { type Bucket, callS3 } from './s3-client.ts';
+import { ForeignAnswer, requireEtag } from './s3-object.ts';
 
 /** Whole keys, the bucket's prefix included, in the service's own order. */
 export async function listObjects(bucket: Bucket, listed: string): Promise<S3Object[]> {
@@ -19,7 +20,7 @@ export async function listObjects(bucket: Bucket, listed: string): Promise<S3Obj
       EncodingType: 'url',
     });
     const page = await callS3(bucket, { verb: 'list', key: listed }, async (options) =>
-      requireListing(bucket, await client.send(command, options)),
+      requireListing(await client.send(command, options)),
     );
     const decode = page.EncodingType === 'url' ? decodeKey : (key: string) => key;
     for (const { Key: key = '', ...about } of page.Contents ?? [])
@@ -29,13 +30,13 @@ export async function listObjects(bucket: Bucket, listed: string): Promise<S3Obj
   return objects;
 }
 
-/** A page of somebody else's, as of a proxy in between, reads like a list of nothing. Throws UnavailableError. */
-export function requireListing<Page extends { Name?: string | undefined }>(
-  { name }: Bucket,
+/** A page of somebody else's, as of a proxy in between, reads like a list of nothing. Throws ForeignAnswer. */
+export function requireListing<Page extends Pick<ListObjectsV2CommandOutput, 'Name' | 'Contents'>>(
   page: Page,
 ): Page {
-  if (page.Name !== undefined) return page;
-  throw new UnavailableError(`cannot list bucket "${name}": the answer is no list`, { code: 'answer' });
+  if (page.Name === undefined) throw new ForeignAnswer('answers with what is no list');
+  for (const { ETag } of page.Contents ?? []) requireEtag(ETag);
+  return page;
 }
 
 /** Half a list must not be taken for a whole one: what it leaves out would be taken for gone. */

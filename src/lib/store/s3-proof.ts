@@ -14,7 +14,7 @@ import { confirmAbsence } from './s3-absence.ts';
 import { readBody, readWhole } from './s3-body.ts';
 import { type Bucket, type CallOptions, callS3, describeAction } from './s3-client.ts';
 import { findEndpoint } from './s3-endpoint.ts';
-import { contentTypeOf } from './s3-object.ts';
+import { contentTypeOf, requireEtag } from './s3-object.ts';
 import { PreconditionError } from './store.ts';
 
 export type ConditionHeaders = { IfMatch: string } | { IfNoneMatch: '*' };
@@ -101,6 +101,7 @@ async function fetchCurrent(
     const command = new GetObjectCommand({ Bucket: name, Key: `${prefix}${key}` });
     const found = await client.send(command, options);
     const { ContentType, Metadata } = found;
+    requireEtag(found.ETag);
     return { Body: await readBody(found, key), ContentType, Metadata };
   };
   try {
@@ -123,7 +124,7 @@ async function writeUnmet(bucket: Bucket, write: ConditionalWrite, content: Cont
   const { byteLength: bodyBytes } = content.Body as Uint8Array;
   return await callS3(bucket, { verb: 'write', key, bodyBytes }, async (options) => {
     try {
-      await client.send(command, options);
+      requireEtag((await client.send(command, options)).ETag);
       return 'passes over';
     } catch (error) {
       if (isUnmet(error)) return 'keeps';

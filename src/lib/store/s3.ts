@@ -107,7 +107,7 @@ async function putObject(bucket: Bucket, key: string, body: Uint8Array): Promise
   });
   const call = { verb: 'write', key, bodyBytes: body.length };
   return await callS3(bucket, call, async (options) =>
-    requireEtag(key, (await client.send(command, options)).ETag),
+    requireEtag((await client.send(command, options)).ETag),
   );
 }
 

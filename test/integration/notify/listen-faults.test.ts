@@ -39,7 +39,7 @@ describe('an ear', () => {
     [
       'given HTML',
       { kind: 'answer', status: 502, body: '<html>bad gateway</html>' },
-      /an answer that is not whole JSON$/,
+      /answers 502, and not as the service that is asked for$/,
     ],
     ['cut off', { kind: 'reset' }, /ECONNRESET/],
     ['cut off half-way', { kind: 'cutAnswer' }, /aborted|ECONNRESET/],

@@ -83,7 +83,7 @@ describe('a bucket is asked', () => {
     const end = await list(bucket, { AWS_EC2_METADATA_SERVICE_ENDPOINT: 'http://127.0.0.1:1' });
     expect([end.status, end.stderr]).toEqual([
       69,
-      'reeve: cannot list "nodes/" in store "s3://state": Could not load credentials from any providers\n',
+      'reeve: cannot list "nodes/" in store "s3://state": Could not load credentials from any providers: they come from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), from ~/.aws (AWS_PROFILE must name a profile that is there), or from the machine\'s role\n',
     ]);
     expect(bucket.proxy.seen).toEqual([]);
   });

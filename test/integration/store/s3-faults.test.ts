@@ -148,7 +148,7 @@ describe('what trying again does not cure', () => {
   ])('does not take a page of somebody in between for a missing key, by %s', async (_, act) => {
     const untold = {
       ...{ name: 'UnavailableError', code: 'absence' },
-      message: `cannot read ${subject()}: 404, but the list of the bucket does not say so`,
+      message: `cannot read ${subject()}: ${proxy.endpoint} answers 404, but the list of the bucket does not say so`,
     };
     for (const isOnlyObject of [true, false]) {
       proxy.fault = ({ path }) => (isOnlyObject && path.includes('list-type') ? undefined : foreignPage(404));
@@ -162,8 +162,46 @@ describe('what trying again does not cure', () => {
   it('takes a page of somebody in between for no list', async () => {
     proxy.fault = () => foreignPage(200);
     await expect(store.list('')).rejects.toMatchObject({
-      ...{ name: 'UnavailableError', message: 'cannot list bucket "state": the answer is no list' },
+      ...{ name: 'UnavailableError', code: 'answer' },
+      message: `cannot list "" in store "s3://state/${directory}": ${proxy.endpoint} answers with what is no list: is it the right endpoint?`,
     });
+  });
+
+  it.each<[string, string, (foreign: Store) => Promise<unknown>]>([
+    ['write', 'a.json', (foreign) => foreign.put('a.json', 'x')],
+    ['write', 'a.json', (foreign) => foreign.putStream('a.json', Readable.from([Buffer.from('x')]))],
+    ['delete', 'a.json', (foreign) => foreign.delete('a.json')],
+    ['list', '', (foreign) => foreign.list('')],
+  ])('names who answers with a page where it cannot %s %j (R61)', async (verb, key, act) => {
+    for (const status of [400, 403, 404]) {
+      proxy.fault = () => foreignPage(status);
+      const place = `${JSON.stringify(key)} in store "s3://state/${directory}"`;
+      await expect(act(store)).rejects.toMatchObject({
+        ...{ name: 'UnavailableError', code: 'answer' },
+        message: `cannot ${verb} ${place}: ${proxy.endpoint} answers ${status}, and not as the service that is asked for: is the endpoint right?`,
+      });
+    }
+  });
+
+  it.each<[string, (foreign: Store) => Promise<unknown>]>([
+    ['read', (foreign) => foreign.get('a.json')],
+    ['read', (foreign) => foreign.head('a.json')],
+    ['write', (foreign) => foreign.put('a.json', 'x')],
+    ['read', (foreign) => foreign.put('a.json', 'x', { ifAbsent: true })],
+    ['read', (foreign) => foreign.put('a.json', 'x', { ifMatch: 'abc' })],
+  ])('takes a page that comes with success for no document where it is to %s one', async (verb, act) => {
+    proxy.fault = () => foreignPage(200);
+    await expect(act(store)).rejects.toMatchObject({
+      ...{ name: 'UnavailableError', code: 'answer' },
+      message: `cannot ${verb} ${subject()}: ${proxy.endpoint} answers without an etag: is it the right endpoint?`,
+    });
+  });
+
+  it('blames no condition on a page that comes in the midst of its proof', async () => {
+    proxy.fault = ({ method }) => (method === 'PUT' ? foreignPage(200) : undefined);
+    for (const condition of [{ ifAbsent: true } as const, { ifMatch: 'abc' }]) {
+      await expect(store.put('a.json', 'x', condition)).rejects.toMatchObject({ code: 'answer' });
+    }
   });
 
   it('believes an answer without a reason that a list confirms', async () => {
