@@ -8,6 +8,7 @@ import { ExitCode } from '../lib/exit-codes.ts';
 import { newRunId } from '../lib/ids.ts';
 import { exitCodeOf, type Outcome } from '../lib/outcome.ts';
 import { createLog } from '../lib/report/log.ts';
+import { escapeControls } from '../lib/report/printable.ts';
 import { createSpinner } from '../lib/report/spinner.ts';
 import { systemClock } from '../lib/time.ts';
 import { version } from '../lib/version.ts';
@@ -118,7 +119,7 @@ async function printOutcome(parsed: ParsedCommand, outcome: Outcome): Promise<vo
     await print(process.stdout, `${JSON.stringify(document)}\n`);
     return;
   }
-  if (outcome.text.length > 0) await print(process.stdout, `${outcome.text.join('\n')}\n`);
+  if (outcome.text.length > 0) await print(process.stdout, `${escapeControls(outcome.text.join('\n'))}\n`);
 }
 
 async function reportError(
@@ -134,7 +135,7 @@ async function reportError(
     await print(process.stdout, `${JSON.stringify(document)}\n`).catch(() => {});
   }
   const prefix = readInvocation().journal ? '<3>' : '';
-  const lines = [`${prefix}reeve: ${message}`];
+  const lines = [`${prefix}reeve: ${escapeControls(message)}`];
   const unexpected = !(error instanceof ReeveError);
   if (how.debug && error instanceof Error) lines.push(describeStack(error));
   else if (unexpected) lines.push(`${prefix}reeve: this is a bug; run again with --debug`);

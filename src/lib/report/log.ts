@@ -1,6 +1,7 @@
 // The story on stderr: one line an event. Plain on pipes, coloured on a terminal, with priorities in the journal.
 // Never secrets, never whole documents.
 import type { Invocation } from '../config/environment.ts';
+import { toLine } from './printable.ts';
 
 export type LogLevel = 'error' | 'warning' | 'info' | 'debug';
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -28,9 +29,6 @@ export type LogOptions = {
 const rank: Record<LogLevel, number> = { error: 0, warning: 1, info: 2, debug: 3 };
 const journalPriority: Record<LogLevel, string> = { error: '<3>', warning: '<4>', info: '<6>', debug: '<7>' };
 const colours: Record<LogLevel, string> = { error: '31', warning: '33', info: '0', debug: '2' };
-
-/** systemd's LineMax is 48 KiB; a line far below it stays one journal entry. */
-const maxLineLength = 8000;
 
 export function createLog(options: LogOptions): Log {
   const emit = (level: LogLevel, message: string, fields: LogFields = {}): void => {
@@ -60,7 +58,7 @@ function renderLine(level: LogLevel, message: string, fields: LogFields, options
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => ` ${name}=${quoteField(String(value))}`)
     .join('');
-  const text = `${message}${suffix}`.replaceAll('\n', '\\n').slice(0, maxLineLength);
+  const text = toLine(`${message}${suffix}`);
   if (options.invocation.journal) return `${journalPriority[level]}${text}\n`;
   const labelled = level === 'info' ? text : `${level}: ${text}`;
   return options.invocation.colour ? `\u001b[${colours[level]}m${labelled}\u001b[0m\n` : `${labelled}\n`;

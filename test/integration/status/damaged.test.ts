@@ -1,6 +1,6 @@
 // Documents of nodes that are not as they should be, as `status --cluster` shows them.
 import { expect, it } from 'vitest';
-import { aNodeStatus } from '../../support/builders.ts';
+import { aNodeStatus, aServiceStatus } from '../../support/builders.ts';
 import { createOperator } from '../../support/operator.ts';
 
 it.each<[string, unknown, string]>([
@@ -25,4 +25,18 @@ it.each<[string, unknown, string]>([
   expect(first).toContain(`cannot read "nodes/damaged/status.json": ${trouble}`);
   expect(second).toMatch(/^whole .* live /);
   expect([end.status, end.stderr]).toEqual([1, '']);
+});
+
+it('what a node has written is shown, and no terminal obeys it', async () => {
+  const operator = createOperator([]);
+  const services = [aServiceStatus({ service: 'web\u001b[31m\u0007', state: 'error' })];
+  operator.store('nodes/web-1/node.json', { nodeId: 'web-1', role: 'app' });
+  operator.store('nodes/web-1/status.json', { ...aNodeStatus({ nodeId: 'web-1', services }) });
+  const end = await operator.reeve('status', '--cluster');
+  expect(end.stdout).toContain('blog/web\\u001b[31m\\u0007');
+});
+
+it('an error that quotes what was typed is printed, and no terminal obeys it', async () => {
+  const end = await createOperator([]).reeve('\u001b[31m');
+  expect([end.status, end.stderr]).toEqual([64, expect.stringContaining('\\u001b[31m')]);
 });
