@@ -12,6 +12,7 @@ import { type RunRecord, readRuns } from '../state/run-record.ts';
 import { isSystemdRunning } from '../systemd/invocation.ts';
 import { formatDuration } from '../time.ts';
 import { ago } from './ago.ts';
+import { type BackupsView, isBackupWrong, readBackupsView, renderBackups } from './backups.ts';
 import { describeEdge, type EdgeView, isEdgeWrong, renderEdge } from './edge.ts';
 
 /** `nextAt` where a timer will run it again. */
@@ -28,11 +29,12 @@ type NodeView = {
   isApp: boolean;
   published: { body: NodeStatus; lastWriteAt: string } | undefined;
   runs: readonly ConcernView[];
+  backups: BackupsView;
   locks: readonly HeldLock[];
   holds: readonly Hold[];
 };
 
-/** `failed` (exit 1) if a service is in error or a concern's last run failed. */
+/** `failed` (exit 1) if a service is in error, a database's last backup failed, or a concern's last run failed. */
 export async function showNode(ctx: Context): Promise<Outcome> {
   const now = ctx.clock.now();
   const published = await readPublished(ctx, 'app');
@@ -44,6 +46,7 @@ export async function showNode(ctx: Context): Promise<Outcome> {
     isApp: ctx.config.cluster?.roles.includes('edge') !== true || ctx.config.cluster.roles.includes('app'),
     published: published && { body: published.body, lastWriteAt: published.status.lastWriteAt },
     runs: await readConcerns(ctx, now),
+    backups: await readBackupsView(ctx, now),
     locks: locks
       .filter(({ held }) => held)
       .map(({ name, holder }) => ({ name, holder: describeHolder(holder, now) })),
@@ -53,6 +56,7 @@ export async function showNode(ctx: Context): Promise<Outcome> {
   const wrong =
     services.some(({ state }) => state === 'error') ||
     (view.edge !== undefined && isEdgeWrong(view.edge)) ||
+    isBackupWrong(view.backups) ||
     view.runs.some(({ exitCode }) => isFailure(exitCode));
   return {
     outcome: wrong ? 'failed' : 'done',
@@ -62,6 +66,7 @@ export async function showNode(ctx: Context): Promise<Outcome> {
       publishedAt: view.published?.lastWriteAt ?? null,
       services,
       ...(view.edge && { edge: describeEdge(view.edge) }),
+      backups: view.backups,
       concerns: view.runs,
       locks: view.locks,
       holds: view.holds,
@@ -111,6 +116,7 @@ function renderNode(view: NodeView): string[] {
   return [
     ...(view.isApp ? renderApp(view) : []),
     ...(edge === undefined ? [] : renderEdge(edge, now)),
+    ...renderBackups(view.backups, now),
     ...renderRuns(runs, now),
     ...locks.map(({ name, holder }) => `lock ${name}: held by ${holder}`),
     ...holds.map(({ target, until, reason }) => `hold ${target}: until ${until}: ${reason}`),
