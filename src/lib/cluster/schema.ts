@@ -34,13 +34,18 @@ export const databaseSchema = z.object({
   version: text,
   databases: z.array(text).default([]),
 });
-/** Retention tiers, an addition of reeve's: written only where the user asked for them. */
-export const retentionSchema = z.object({
+/**
+ * What is kept beyond `retentionDays`, an addition of reeve's: written only where the user asked for it. Loose, since a tier of a
+ * newer version that was dropped here would remove what is to be kept.
+ */
+export const retentionSchema = z.looseObject({
   last: count.optional(),
   daily: count.optional(),
   weekly: count.optional(),
   monthly: count.optional(),
   yearly: count.optional(),
+  /** So many good ones stay whatever else says. */
+  minimum: count.optional(),
 });
 export const backupSchema = z.object({
   schedule: text,

@@ -69,7 +69,14 @@ const deployServiceSchema = z.strictObject({
     .extend({
       bucket: text.optional(),
       prefix: text.optional(),
-      retention: retentionSchema.strict().optional(),
+      retention: retentionSchema
+        .strict()
+        .refine((retention) => Object.keys(retention).length > 0, {
+          error: 'a mapping with at least one tier',
+          // What has an unknown key alone is told of that one.
+          when: ({ issues }) => issues.length === 0,
+        })
+        .optional(),
     })
     .strict()
     .optional(),
