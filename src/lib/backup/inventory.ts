@@ -3,7 +3,7 @@
 import { mapBounded } from '../bounded.ts';
 import type { Store, StoredEntry } from '../store/store.ts';
 import type { EvidenceLevel } from './evidence.ts';
-import { type Manifest, parseEvidence, parseManifest } from './manifest.ts';
+import { type Manifest, parseEvidence, parseManifest, parsePruned } from './manifest.ts';
 import { type BackupKey, parseBackupKey, setKey } from './names.ts';
 
 /** One dump of one database, be it in a set or not. */
@@ -18,6 +18,8 @@ export type Dump = {
   level: EvidenceLevel;
   /** Why it is broken. */
   fault?: string;
+  /** When it was written, by the store's clock; absent where it is not there. */
+  updatedAt?: Date;
 };
 
 export type BackupSet = {
@@ -26,6 +28,8 @@ export type BackupSet = {
   /** Undefined where there is none (yet), or it cannot be understood: `fault` says so then. */
   manifest: Manifest | undefined;
   fault?: string;
+  /** Databases whose dumps of this set retention has removed. */
+  pruned: readonly string[];
   /** Every object of the set itself; the dumps lie elsewhere. */
   keys: readonly string[];
   /** When the newest of them was written, by the store's clock. */
@@ -39,6 +43,8 @@ export type Inventory = {
   sets: readonly BackupSet[];
   /** Below the prefix, and no backup's name: left alone. */
   unrecognised: readonly string[];
+  /** When the newest of all these objects was written, by the store's clock; absent where there is none. */
+  updatedAt?: Date;
 };
 
 /** Requests under way at once. */
@@ -58,7 +64,12 @@ export async function readInventory(store: Store, prefix: string): Promise<Inven
     dumps: [...dumps, ...findMissing(sets, present)].sort(compareDumps),
     sets: sets.map(({ set }) => set),
     unrecognised: found.filter(({ named }) => named === undefined).map(({ entry }) => entry.key),
+    ...(entries.length === 0 ? {} : { updatedAt: newestOf(entries) }),
   };
+}
+
+function newestOf(entries: readonly StoredEntry[]): Date {
+  return new Date(Math.max(...entries.map(({ updatedAt }) => updatedAt.getTime())));
 }
 
 type Found = { entry: StoredEntry; named: BackupKey | undefined };
@@ -79,15 +90,16 @@ function groupSets(found: readonly Found[]): Group[] {
 
 async function readSet(store: Store, prefix: string, { stamp, at, entries }: Group): Promise<ReadSet> {
   const keys = entries.map(({ key }) => key);
-  const updatedAt = new Date(Math.max(...entries.map((entry) => entry.updatedAt.getTime())));
-  const read = async <Value>(file: 'manifest' | 'evidence', parse: (source: string) => Value) => {
+  const read = async <Value>(file: 'manifest' | 'evidence' | 'pruned', parse: (source: string) => Value) => {
     const key = setKey(prefix, stamp, file);
     const stored = keys.includes(key) ? await store.get(key) : undefined;
     return stored && parse(stored.text);
   };
   const manifest = await read('manifest', parseManifest);
   const evidence = await read('evidence', parseEvidence);
-  const set = { stamp, at, keys, updatedAt };
+  const note = await read('pruned', parsePruned);
+  const pruned = note !== undefined && 'value' in note ? note.value.databases : [];
+  const set = { stamp, at, pruned, keys, updatedAt: newestOf(entries) };
   if (manifest === undefined || 'fault' in manifest) {
     return { set: { ...set, manifest: undefined, ...manifest }, levels: new Map() };
   }
@@ -116,12 +128,12 @@ function describeDumps(sets: readonly ReadSet[]): Map<string, About> {
 }
 
 function toDump(
-  { key, sizeBytes }: StoredEntry,
+  { key, sizeBytes, updatedAt }: StoredEntry,
   { database, stamp, at }: BackupKey & { kind: 'dump' },
   described: ReadonlyMap<string, About>,
 ): Dump {
   const about = described.get(key);
-  const dump = { database, key, stamp, at, sizeBytes };
+  const dump = { database, key, stamp, at, sizeBytes, updatedAt };
   if (about === undefined) return { ...dump, level: 'uploaded' };
   if (about.sizeBytes !== sizeBytes) {
     const fault = `it has ${sizeBytes} bytes, and ${about.sizeBytes} were written`;
@@ -130,11 +142,11 @@ function toDump(
   return { ...dump, level: about.level, ...(about.error === undefined ? {} : { fault: about.error }) };
 }
 
-/** Dumps that a set names and the store has not: somebody has removed them. */
+/** Dumps that a set names and the store has not: somebody has removed them, who was not retention. */
 function findMissing(sets: readonly ReadSet[], present: ReadonlySet<string>): Dump[] {
-  return sets.flatMap(({ set: { stamp, at, manifest } }) =>
+  return sets.flatMap(({ set: { stamp, at, manifest, pruned } }) =>
     (manifest?.databases ?? [])
-      .filter(({ key }) => !present.has(key))
+      .filter(({ key, database }) => !present.has(key) && !pruned.includes(database))
       .map(({ database, key }) => ({
         ...{ database, key, stamp, at, sizeBytes: 0 },
         ...{ level: 'broken' as const, fault: 'it is not there' },

@@ -1,5 +1,5 @@
-// What a backup says of itself, as documents beside it: the manifest, written last and never changed, and the evidence that
-// was gathered later. Both are read from a store that others can write to, so nothing in them is believed unseen.
+// What a backup says of itself, as documents beside it: the manifest, written last and never changed, the evidence that
+// was gathered later, and what retention has taken out of the set. Both are read from a store that others can write to, so nothing in them is believed unseen.
 import * as z from 'zod';
 import { describeIssue } from '../cluster/shape.ts';
 
@@ -52,6 +52,8 @@ export type Manifest = z.infer<typeof manifestSchema>;
 const evidenceSchema = z.object({
   version: z.literal(1),
   checkedAt: instant,
+  /** Of roles and tablespaces. */
+  globals: z.object({ level: z.enum(['broken', 'readable', 'restored']), error: text.optional() }).optional(),
   databases: z.array(
     z.object({
       database: text.min(1),
@@ -63,6 +65,13 @@ const evidenceSchema = z.object({
 });
 export type Evidence = z.infer<typeof evidenceSchema>;
 
+const prunedSchema = z.object({
+  version: z.literal(1),
+  /** Whose dumps of the set retention has removed, or is about to: those that are still there are as good as before. */
+  databases: z.array(text.min(1)),
+});
+export type Pruned = z.infer<typeof prunedSchema>;
+
 /** The document, or why it is none. */
 export type Parsed<Value> = { value: Value } | { fault: string };
 
@@ -72,6 +81,10 @@ export function parseManifest(source: string): Parsed<Manifest> {
 
 export function parseEvidence(source: string): Parsed<Evidence> {
   return parseWith(evidenceSchema, source);
+}
+
+export function parsePruned(source: string): Parsed<Pruned> {
+  return parseWith(prunedSchema, source);
 }
 
 function parseWith<Value>(schema: z.ZodType<Value>, source: string): Parsed<Value> {

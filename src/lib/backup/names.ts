@@ -50,7 +50,12 @@ export function dumpKey(prefix: string, database: string, stamp: string): string
   return `${prefix}${encodeDatabase(database)}/${stamp}.sql.gz`;
 }
 
-export const setFiles = { manifest: 'manifest.json', globals: 'globals.sql.gz', evidence: 'evidence.json' };
+export const setFiles = {
+  manifest: 'manifest.json',
+  globals: 'globals.sql.gz',
+  evidence: 'evidence.json',
+  pruned: 'pruned.json',
+};
 
 export type SetFile = keyof typeof setFiles;
 
