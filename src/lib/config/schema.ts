@@ -3,6 +3,7 @@
 // Messages are phrases that follow "must be".
 import * as z from 'zod';
 import { nodeIdPattern } from '../ids.ts';
+import { bucketPattern, bucketRule, findBucketFault } from '../store/bucket-url.ts';
 
 const text = z.string().min(1, { error: 'text that is not empty' });
 const wholeNumber = z.int({
@@ -19,9 +20,12 @@ const nodeId = z
   .string()
   .regex(nodeIdPattern, { error: 'an id of up to 64 letters, digits, "_" and "-", not beginning with "-"' });
 const fileUrl = '^file:///[^\\s?#]*$';
-const bucketUrl = '^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^\\s?#]*)?$';
+const bucketUrl = `^s3://${bucketPattern.source.slice(1, -1)}(/[^\\s?#]*)?$`;
 const storeUrl = z.string().regex(new RegExp(`(${fileUrl})|(${bucketUrl})`), {
-  error: 'file:///DIRECTORY or s3://BUCKET[/PREFIX]',
+  error: ({ input }) =>
+    typeof input === 'string' && input.startsWith('s3://')
+      ? `s3://BUCKET[/PREFIX] (${findBucketFault(input)})`
+      : 'file:///DIRECTORY or s3://BUCKET[/PREFIX]',
 });
 const userName = z
   .string()
@@ -169,7 +173,7 @@ export const configSchema = z.strictObject({
 export const agentJsonSchema = z.strictObject({
   nodeId,
   agentId: text,
-  bucket: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, { error: 'the name of a bucket' }),
+  bucket: z.string().regex(bucketPattern, { error: `a bucket's name (${bucketRule})` }),
   region: text,
   clusterId: nodeId.optional(),
   role: z.enum(['app', 'edge'], {

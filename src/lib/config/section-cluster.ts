@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findBucketFault } from '../store/bucket-url.ts';
 import type { ClusterConfig, Role } from './config.ts';
 import type { OverrideName } from './environment.ts';
 import { staleWindowMs } from './rules.ts';
@@ -20,7 +21,7 @@ export function readCluster(section: ClusterSection, around: Surroundings): Clus
   const identity = readIdentity(section);
   const advertiseIp = readAdvertiseIp(section, around);
   checkPublish(section, advertiseIp);
-  checkDirectories(section);
+  checkPlaces(section);
   return {
     ...identity,
     clusterId: value.clusterId ?? 'default',
@@ -95,13 +96,15 @@ function checkPublish(section: ClusterSection, advertiseIp: string | undefined):
   }
 }
 
-/** Not every URL of a file names one: `%2F` and `%00` stand in no name, and some escapes are no text. */
-function checkDirectories(section: ClusterSection): void {
+/** Not every URL of a file names one: `%2F` and `%00` stand in no name, and some escapes are no text. The same of a bucket. */
+function checkPlaces(section: ClusterSection): void {
   for (const key of ['store', 'secrets', 'logs', 'backups'] as const) {
     const url = section.value[key];
     if (url?.startsWith('file:') && !isDirectory(url)) {
       section.report([key], `must be file:///DIRECTORY, and "${url}" has an escape that no path can have`);
     }
+    const fault = url?.startsWith('s3:') ? findBucketFault(url) : undefined;
+    if (fault !== undefined) section.report([key], `must be s3://BUCKET[/PREFIX] (${fault}), not "${url}"`);
   }
 }
 

@@ -1,27 +1,43 @@
 // The bucket that a store's URL names. Nothing here needs the service.
 import { isKey } from './key.ts';
-import { parseStoreUrl, storeError } from './url.ts';
+import { storeError } from './url.ts';
 
 /** S3's own rule for names. */
-const bucketPattern = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+export const bucketPattern = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+export const bucketRule =
+  'the name of a bucket has 3 to 63 small letters, digits, "." and "-", and begins and ends with a letter or digit';
 
 /** Throws ConfigError for anything but `s3://bucket[/prefix]`. The prefix has no slash at its ends. */
 export function parseBucketUrl(url: string): { bucket: string; prefix: string } {
-  const { protocol, host, pathname, search, hash, username, password } = parseStoreUrl(url);
-  if (protocol !== 's3:') throw storeError(url, 'it is not in S3');
-  if (!bucketPattern.test(host)) throw storeError(url, 'it names no bucket; write s3://bucket[/prefix]');
-  if (search !== '' || hash !== '' || username !== '' || password !== '') {
-    throw storeError(url, 'a bucket has no user, no query and no fragment');
-  }
-  const prefix = decodePath(url, pathname).replace(/^\/|\/$/g, '');
-  if (prefix !== '' && !isKey(prefix)) throw storeError(url, 'its prefix is no plain name');
-  return { bucket: host, prefix };
+  const fault = findBucketFault(url);
+  if (fault !== undefined) throw storeError(url, fault);
+  const { bucket = '', path = '' } = splitUrl(url) ?? {};
+  return { bucket, prefix: decodePath(path) ?? '' };
 }
 
-function decodePath(url: string, path: string): string {
+/** What is wrong with `s3://bucket[/prefix]`; undefined where nothing is. The one rule, for the configuration as well. */
+export function findBucketFault(url: string): string | undefined {
+  const parts = splitUrl(url);
+  if (parts === undefined) return 'it is not in S3: write s3://bucket[/prefix]';
+  const { bucket, path } = parts;
+  if (/[?#@\s]/.test(url)) return 'a bucket has no user, no query, no fragment and no blank';
+  if (!bucketPattern.test(bucket)) return bucketRule;
+  const prefix = decodePath(path);
+  if (prefix === undefined) return 'its prefix has an escape that is no text';
+  if (prefix === '' || isKey(prefix)) return undefined;
+  return 'no part of its prefix is empty, begins with a dot, or is longer than a name may be';
+}
+
+/** As it is written: a URL's parser would make the host of it small letters. */
+function splitUrl(url: string): { bucket: string; path: string } | undefined {
+  const [, bucket, path = ''] = /^s3:\/\/([^/]*)(\/.*)?$/s.exec(url) ?? [];
+  return bucket === undefined ? undefined : { bucket, path };
+}
+
+function decodePath(path: string): string | undefined {
   try {
-    return decodeURIComponent(path);
-  } catch (error) {
-    throw storeError(url, 'its prefix is no text', error);
+    return decodeURIComponent(path).replace(/^\/|\/$/g, '');
+  } catch {
+    return undefined;
   }
 }

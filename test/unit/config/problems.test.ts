@@ -108,6 +108,16 @@ describe('problems', () => {
       '1:19: cluster.store must be file:///DIRECTORY or s3://BUCKET[/PREFIX], not "file://store"',
     ],
     [
+      'a bucket that has no such name',
+      'cluster: { store: "s3://State" }',
+      '1:19: cluster.store must be s3://BUCKET[/PREFIX] (the name of a bucket has 3 to 63 small letters, digits, "." and "-", and begins and ends with a letter or digit), not "s3://State"',
+    ],
+    [
+      'a prefix that no key can have',
+      'cluster: { region: eu-west-1, backups: "s3://state/pre//x" }',
+      '1:40: cluster.backups must be s3://BUCKET[/PREFIX] (no part of its prefix is empty, begins with a dot, or is longer than a name may be), not "s3://state/pre//x"',
+    ],
+    [
       'a bucket without its region',
       'cluster: { store: "s3://bucket" }',
       '1:1: cluster.region must be the region of s3://bucket',
