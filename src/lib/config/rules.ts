@@ -50,6 +50,25 @@ export function requireRole(config: Config, role: Role, command: string): NodeCo
   return role === 'edge' ? { ...node, edgeId: node.edgeId ?? node.nodeId } : node;
 }
 
+/** Concerns that not every configuration has a use for. */
+const optional = ['reconcile', 'edge', 'heartbeat', 'backup', 'listen'] as const;
+
+/**
+ * What this node does not do by its configuration, or no longer: how a concern's last run ended, before it was switched
+ * off, says nothing about the node.
+ */
+export function listSwitchedOff({ cluster }: Pick<Config, 'cluster'>): ReadonlySet<string> {
+  const { roles = [], notify = 'none', nodeId } = cluster ?? {};
+  const isOn: Record<(typeof optional)[number], boolean> = {
+    reconcile: roles.includes('app'),
+    edge: roles.includes('edge'),
+    heartbeat: nodeId !== undefined,
+    backup: roles.includes('app'),
+    listen: nodeId !== undefined && notify === 'sns',
+  };
+  return new Set(optional.filter((concern) => !isOn[concern]));
+}
+
 /** The node's side of `actions`, rather than the control side alone. */
 export function requireActionsNode(config: Config): NonNullable<Config['actions']> {
   const actions = requireSection(config, 'actions');

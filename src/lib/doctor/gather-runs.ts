@@ -1,5 +1,6 @@
 // Reads what the state directory tells of runs, failures and holds, and who holds which lock.
 import { readFile } from 'node:fs/promises';
+import { listSwitchedOff } from '../config/rules.ts';
 import { concernOf } from '../failure/plan.ts';
 import { readFailures } from '../failure/record.ts';
 import { lockPath } from '../lock/flock.ts';
@@ -26,6 +27,7 @@ export async function gatherRuns(world: World): Promise<RunFacts> {
   return {
     runs: await readRuns({ paths: base.paths, now, log: base.log }),
     expected: expectedRuns(world),
+    off: switchedOff(world),
     hasTimers: timers.length > 0,
     timersForMs: Math.min(...timers.map(({ activeForMs = Number.POSITIVE_INFINITY }) => activeForMs)),
   };
@@ -46,9 +48,20 @@ function expectedRuns({ config }: World): ExpectedRun[] {
   ];
 }
 
-export async function gatherFailures({ base, now }: World): Promise<Parameters<typeof judgeFailures>[0]> {
+/** What a configuration wants that cannot be read nobody knows. */
+function switchedOff({ config }: World): ReadonlySet<string> {
+  return config?.cluster === undefined ? new Set() : listSwitchedOff(config);
+}
+
+/** Without those of units that are switched off: no good run will ever follow them. */
+export async function gatherFailures(world: World): Promise<Parameters<typeof judgeFailures>[0]> {
+  const { base, now } = world;
   const about = { paths: base.paths, now, log: base.log };
   const runs = new Map((await readRuns(about)).map((run) => [run.concern, run.lastGoodAt]));
   const failures = await readFailures(about);
-  return failures.map((record) => ({ record, lastGoodAt: runs.get(concernOf(record.unit) ?? '') }));
+  const off = switchedOff(world);
+  return failures
+    .map((record) => ({ record, concern: concernOf(record.unit) ?? '' }))
+    .filter(({ concern }) => !off.has(concern))
+    .map(({ record, concern }) => ({ record, lastGoodAt: runs.get(concern) }));
 }

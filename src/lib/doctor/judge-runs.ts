@@ -38,6 +38,8 @@ export type ExpectedRun = { concern: string; everyMs: number };
 export type RunFacts = {
   runs: readonly RunRecord[];
   expected: readonly ExpectedRun[];
+  /** Concerns that the configuration has no use for. */
+  off: ReadonlySet<string>;
   /** Timers are there that should see to it. */
   hasTimers: boolean;
   /** For how long the youngest of them has been there: after `init` and after a boot the first run is still to come. */
@@ -47,7 +49,8 @@ export type RunFacts = {
 const ticks = 3;
 
 export function judgeRuns(facts: RunFacts, now: Date): Finding[] {
-  const { runs, expected } = facts;
+  const { expected, off } = facts;
+  const runs = facts.runs.filter(({ concern }) => !off.has(concern));
   const late = expected.flatMap((one) => judgeFreshness(one, facts, now));
   const failed = runs.flatMap((run) => judgeLastRun(run, facts));
   const good = runs.filter(({ lastGoodAt }) => lastGoodAt !== null).length;

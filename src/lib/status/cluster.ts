@@ -23,6 +23,8 @@ type NodeRow = {
   /** Only of an edge that has told of itself. */
   edge: ClusterEdge | undefined;
   converged: boolean | undefined;
+  /** It has a desired state, were it an empty one. */
+  deployed: boolean;
   /** By the registry launch-pad's own agent, which reeve takes the place of. */
   hasSeedAgent: boolean;
   error: string | undefined;
@@ -47,11 +49,12 @@ export async function showCluster(ctx: Context, cluster: ClusterConfig): Promise
       row.status?.services.some(({ state }) => state === 'error') === true,
   );
   const data = {
-    nodes: rows.map(({ nodeId, ageMs, stale, status, edge, converged, hasSeedAgent, error }) => ({
+    nodes: rows.map(({ nodeId, ageMs, stale, status, edge, converged, deployed, hasSeedAgent, error }) => ({
       nodeId,
       ageMs: ageMs ?? null,
       stale,
       converged: converged ?? null,
+      deployed,
       services: status?.services ?? [],
       ...(edge && { edge }),
       ...(hasSeedAgent && { agentType: 'ts' }),
@@ -71,7 +74,8 @@ async function readNode(
   listing: NodeListing,
 ): Promise<NodeRow> {
   const nothing = { ageMs: undefined, status: undefined, edge: undefined, converged: undefined };
-  const empty = { ...nothing, nodeId, stale: true, hasSeedAgent: false };
+  const deployed = listing.has('desired.json');
+  const empty = { ...nothing, nodeId, deployed, stale: true, hasSeedAgent: false };
   const read = async (name: string, key: string): Promise<string | undefined> =>
     listing.has(name) ? (await store.get(key))?.text : undefined;
   const keyOfStatus = statusKey(clusterId, nodeId);
@@ -90,7 +94,7 @@ async function readNode(
     const ageMs = ctx.clock.now().getTime() - Date.parse(status.lastSeen);
     const stale = !(ageMs < staleWindowMs);
     const edge = readEdge(status, reeve);
-    return { nodeId, ageMs, stale, status, edge, converged, hasSeedAgent, error: undefined };
+    return { nodeId, ageMs, stale, status, edge, converged, deployed, hasSeedAgent, error: undefined };
   } catch (error) {
     return { ...empty, error: describeError(error) };
   }
@@ -119,9 +123,16 @@ function describeRow(row: NodeRow, now: Date): string[] {
   ];
 }
 
-function describeState({ status, error, stale, converged, edge }: NodeRow): string {
+/** There is nothing that the node could come to. */
+function isIdle({ deployed, edge, status }: NodeRow): boolean {
+  return !deployed && edge === undefined && status?.services.length === 0;
+}
+
+function describeState(row: NodeRow): string {
+  const { status, error, stale, converged, edge } = row;
   if (status === undefined && error === undefined) return 'never seen';
   if (stale) return 'stale';
+  if (isIdle(row)) return 'nothing deployed';
   // An edge has no desired state to come to: what is wrong with it is told as trouble.
   return converged === false && edge === undefined ? 'converging' : 'live';
 }

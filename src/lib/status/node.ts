@@ -1,5 +1,6 @@
 // This node as a person wants to see it: what runs, what each concern did last, who holds which lock. Read-only.
 import type { NodeStatus, ServiceStatus } from '../cluster/wire.ts';
+import { listSwitchedOff } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors.ts';
 import { type Hold, readHolds } from '../hold/holds.ts';
@@ -15,8 +16,8 @@ import { ago } from './ago.ts';
 import { type BackupsView, isBackupWrong, readBackupsView, renderBackups } from './backups.ts';
 import { describeEdge, type EdgeView, isEdgeWrong, renderEdge } from './edge.ts';
 
-/** `nextAt` where a timer will run it again. */
-type ConcernView = RunRecord & { nextAt?: string };
+/** `nextAt` where a timer will run it again; `off` where the configuration has no use for it. */
+type ConcernView = RunRecord & { nextAt?: string; off?: true };
 
 type HeldLock = { name: string; holder: string };
 
@@ -34,7 +35,7 @@ type NodeView = {
   holds: readonly Hold[];
 };
 
-/** `failed` (exit 1) if a service is in error, a database's last backup failed, or a concern's last run failed. */
+/** `failed` (exit 1) if a service is in error, a database's last backup failed, or the last run of a concern that is on. */
 export async function showNode(ctx: Context): Promise<Outcome> {
   const now = ctx.clock.now();
   const published = await readPublished(ctx, 'app');
@@ -57,7 +58,7 @@ export async function showNode(ctx: Context): Promise<Outcome> {
     services.some(({ state }) => state === 'error') ||
     (view.edge !== undefined && isEdgeWrong(view.edge)) ||
     isBackupWrong(view.backups) ||
-    view.runs.some(({ exitCode }) => isFailure(exitCode));
+    view.runs.some(({ exitCode, off }) => off !== true && isFailure(exitCode));
   return {
     outcome: wrong ? 'failed' : 'done',
     text: renderNode(view),
@@ -87,7 +88,10 @@ async function readEdge(ctx: Context): Promise<EdgeView | undefined> {
 }
 
 async function readConcerns(ctx: Context, now: Date): Promise<ConcernView[]> {
-  const runs = await readRuns({ paths: ctx.paths, now, log: ctx.log });
+  const off = listSwitchedOff(ctx.config);
+  const runs = (await readRuns({ paths: ctx.paths, now, log: ctx.log })).map(
+    (run): ConcernView => (off.has(run.concern) ? { ...run, off: true } : run),
+  );
   if (!isSystemdRunning()) return runs;
   const next = await readTimers(ctx);
   return runs.map((run) => {
@@ -148,7 +152,7 @@ function renderRuns(runs: readonly ConcernView[], now: Date): string[] {
   if (runs.length === 0) return ['no concern has run yet'];
   const rows = runs.map((run) => [
     run.concern,
-    run.outcome ?? 'running',
+    run.off === true ? `${run.outcome ?? 'running'}, now off` : (run.outcome ?? 'running'),
     ago(run.endedAt ?? run.startedAt, now),
     run.nextAt === undefined
       ? ''

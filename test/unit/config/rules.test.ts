@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  listSwitchedOff,
   requireActionsNode,
   requireCluster,
   requireNode,
@@ -68,6 +69,17 @@ describe('requirements', () => {
       message: `cluster.nodeId is missing in ${file}: this machine is no node`,
       exitCode: 78,
     });
+  });
+
+  it.each([
+    ['nodeId: a, notify: sns', 'edge'],
+    ['nodeId: a, notify: none', 'edge listen'],
+    ['nodeId: a, role: edge', 'reconcile backup listen'],
+    ['nodeId: a, role: [app, edge], notify: sns', ''],
+    ['clusterId: prod', 'reconcile edge heartbeat backup listen'],
+  ])('with %s has switched off: %s', async (keys, off) => {
+    const { config } = await load(`cluster: { region: eu-west-1, ${keys} }\n`);
+    expect([...listSwitchedOff(config)].join(' ')).toBe(off);
   });
 
   it('tells the node of actions from the control side', async () => {

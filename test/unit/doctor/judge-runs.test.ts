@@ -28,6 +28,7 @@ const run = (overrides: Partial<RunRecord> = {}): RunRecord => ({
 const facts = (overrides: Partial<RunFacts> = {}): RunFacts => ({
   runs: [run()],
   expected: [{ concern: 'reconcile', everyMs: 60_000 }],
+  off: new Set(),
   hasTimers: true,
   timersForMs: 3_600_000,
   ...overrides,
@@ -73,6 +74,15 @@ describe('runs', () => {
     ],
   ])('that should be there and are not: %s', (_, runs, what) => {
     expect(judgeRuns(facts({ runs }), now)[0]).toMatchObject({ level: 'failure', what });
+  });
+
+  it('of what has been switched off since are no news', () => {
+    const failed = run({ concern: 'listen', outcome: 'failed', exitCode: 69, lastGoodAt: null });
+    const runs = [run(), failed];
+    expect(judgeRuns(facts({ runs }), now)).toMatchObject([{ level: 'failure' }]);
+    expect(judgeRuns(facts({ runs, off: new Set(['listen']) }), now)).toEqual([
+      { level: 'ok', what: '1 concern in order' },
+    ]);
   });
 
   it('are not missed yet while the timers have just been started', () => {
