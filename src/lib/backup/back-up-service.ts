@@ -3,14 +3,15 @@
 import type { NodeConfig } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import type { ContainerDetails } from '../docker/types.ts';
-import { CommandError, describeError, StepError } from '../errors.ts';
+import { describeError, StepError } from '../errors.ts';
 import { compress } from './capture.ts';
-import type { DatabaseEngine, DatabaseServer, DumpLimits, ServerAbout } from './engine.ts';
+import type { DatabaseServer, DumpLimits, ServerAbout } from './engine.ts';
+import { openDatabaseServer } from './engines.ts';
+import { tellError } from './errors.ts';
 import type { Manifest } from './manifest.ts';
 import { dumpKey, setKey, stampOf } from './names.ts';
 import { openBackupStore } from './place.ts';
 import { type BackupTurn, chooseDatabases } from './plan.ts';
-import { postgres } from './postgres.ts';
 import type { Attempt, DatabaseResult } from './record.ts';
 import { openSet, type SetWriter } from './set.ts';
 import type { ServiceBackups } from './state.ts';
@@ -32,8 +33,6 @@ export type ServiceOutcome =
   /** It was told to stop: nothing of it is recorded, and the next run does all of it. */
   | { kind: 'interrupted' }
   | { kind: 'attempted'; attempt: Attempt; skipped: Manifest['skipped'] };
-
-const engines: Readonly<Record<'postgres', DatabaseEngine>> = { postgres };
 
 /** Throws nothing that the service's own container or store is the cause of: that is its outcome. */
 export async function backUpService(
@@ -67,7 +66,8 @@ function openServer(
   const { database } = turn.service;
   if (database === undefined) throw new StepError('cannot back it up: it has no database');
   const { runId, signal } = ctx;
-  return engines[database.engine].open({ socket: cluster.docker.socket, container, runId, signal, limits });
+  const place = { socket: cluster.docker.socket, container, runId, signal, limits };
+  return openDatabaseServer(database.engine, place);
 }
 
 type Work = {
@@ -210,11 +210,4 @@ async function finishSet(set: SetWriter, manifest: Manifest): Promise<string | u
   } catch (error) {
     return `its manifest: ${describeError(error)}`;
   }
-}
-
-/** A program's own words say more than how it was called. */
-function tellError(error: unknown): string {
-  if (!(error instanceof CommandError) || error.code !== 'status') return describeError(error);
-  const lines = error.lastLines.split('\n').filter((line) => line.trim() !== '');
-  return lines.find((line) => /error|fatal/i.test(line)) ?? lines.at(-1) ?? describeError(error);
 }

@@ -17,26 +17,38 @@ export type Captured = {
 
 /** Throws StepError (`empty`, `cut`) for what is no whole dump, and what the stream throws. The file is the caller's to remove. */
 export async function captureDump(path: string, chunks: AsyncIterable<Uint8Array>): Promise<Captured> {
+  let inspected: Inspected | undefined;
+  await writeNewFile(path, async (append) => {
+    inspected = await inspectDump(chunks, append);
+  });
+  return { path, ...(inspected as Inspected) };
+}
+
+export type Inspected = Omit<Captured, 'path'>;
+
+/** Reads it to its end. `take` is given each chunk as it comes. Throws as `captureDump`. */
+export async function inspectDump(
+  chunks: AsyncIterable<Uint8Array>,
+  take: (chunk: Uint8Array) => Promise<void> = async () => {},
+): Promise<Inspected> {
   const hash = createHash('sha256');
   const reader = createGzipReader();
   let sizeBytes = 0;
   try {
-    await writeNewFile(path, async (append) => {
-      for await (const chunk of chunks) {
-        hash.update(chunk);
-        sizeBytes += chunk.length;
-        await Promise.all([append(chunk), reader.push(chunk)]);
-      }
-      if (sizeBytes === 0) throw new StepError('the dump is empty: it has no bytes', { code: 'empty' });
-      await reader.end();
-    });
+    for await (const chunk of chunks) {
+      hash.update(chunk);
+      sizeBytes += chunk.length;
+      await Promise.all([take(chunk), reader.push(chunk)]);
+    }
+    if (sizeBytes === 0) throw new StepError('the dump is empty: it has no bytes', { code: 'empty' });
+    await reader.end();
   } finally {
     reader.destroy();
   }
   if (reader.readBytes() !== sizeBytes)
     throw new StepError('the dump has bytes behind its end', { code: 'cut' });
   if (reader.rawBytes() === 0) throw new StepError('the dump is empty: nothing is in it', { code: 'empty' });
-  return { path, sizeBytes, sha256: hash.digest('hex'), rawBytes: reader.rawBytes() };
+  return { sizeBytes, sha256: hash.digest('hex'), rawBytes: reader.rawBytes() };
 }
 
 /** Text as a stream of gzip. */

@@ -1,5 +1,5 @@
 // What a backup can fail with beside what its parts throw.
-import { StepError } from '../errors.ts';
+import { CommandError, describeError, StepError } from '../errors.ts';
 
 /** Something of a dump may still run in the container or the server, and hold locks there. The next run ends it. */
 export class OrphanError extends StepError {
@@ -8,4 +8,11 @@ export class OrphanError extends StepError {
       code: 'orphan-possible',
     });
   }
+}
+
+/** A program's own words say more than how it was called. */
+export function tellError(error: unknown): string {
+  if (!(error instanceof CommandError) || error.code !== 'status') return describeError(error);
+  const lines = error.lastLines.split('\n').filter((line) => line.trim() !== '');
+  return lines.find((line) => /error|fatal/i.test(line)) ?? lines.at(-1) ?? describeError(error);
 }

@@ -35,7 +35,6 @@ export function buildProgram(
       PGAPPNAME: name,
       PGCONNECT_TIMEOUT: connectSeconds,
       PGOPTIONS: '',
-      // A dump is in the encoding of its database.
       PGCLIENTENCODING: '',
     },
   };
@@ -50,25 +49,45 @@ export const psqlArgv: Argv = [
 /** psql's status where there is no connection. */
 const notConnected = 2;
 
+export type Question = {
+  /** Of the session. */
+  name: string;
+  /** Of psql: `:'name'` in a statement is the value as a text, `:"name"` as an identifier. */
+  variables?: Readonly<Record<string, string>>;
+  timeoutMs?: number;
+  signal?: AbortSignal;
+};
+
+/** The lines of the answer to a question that one database is asked. Throws CommandError. */
+export async function askDatabase(
+  programs: Programs,
+  sql: string,
+  { database, ...question }: Question & { database: string },
+): Promise<string[]> {
+  const { name, variables = {}, timeoutMs = programs.limits.askMs, signal } = question;
+  const set = Object.entries(variables).map(([variable, value]) => `--set=${variable}=${value}`);
+  const program = buildProgram(programs, [...psqlArgv, ...set], { database, name });
+  const how = { ...shortRun(programs, signal), timeoutMs, input: sql };
+  const { stdout } = await runInContainer(program, how);
+  return stdout.split('\n').filter((line) => line !== '');
+}
+
 /**
- * The lines of the answer to a question that any database answers: `postgres`, which may have been dropped, or the template.
- * Throws CommandError.
+ * The same of a question that any database answers: `postgres`, which may have been dropped, or the template. `beside`: asked in
+ * another database than this.
  */
 export async function askServer(
   programs: Programs,
   sql: string,
-  { name, signal }: { name: string; signal?: AbortSignal },
+  { beside, ...question }: Question & { beside?: string },
 ): Promise<string[]> {
-  const ask = async (database: string): Promise<string[]> => {
-    const program = buildProgram(programs, psqlArgv, { database, name });
-    const { stdout } = await runInContainer(program, { ...shortRun(programs, signal), input: sql });
-    return stdout.split('\n').filter((line) => line !== '');
-  };
+  const last = { ...question, database: 'template1' };
+  if (beside === 'postgres') return await askDatabase(programs, sql, last);
   try {
-    return await ask('postgres');
+    return await askDatabase(programs, sql, { ...question, database: 'postgres' });
   } catch (error) {
     if (!(error instanceof CommandError) || error.status !== notConnected) throw error;
-    return await ask('template1').catch(() => {
+    return await askDatabase(programs, sql, last).catch(() => {
       throw error;
     });
   }

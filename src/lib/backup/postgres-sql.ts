@@ -10,6 +10,9 @@ export function markerOf(runId: string): string {
   return `${markerPrefix}${runId}`;
 }
 
+/** Databases that a restore makes, and gives their name or removes at its end. */
+export const restorePrefix = 'reeve-restore-';
+
 /** Names as the catalogue has them: no conversion, since each database may have its own encoding. */
 export const aboutSql = `
 SET client_encoding = 'SQL_ASCII';
@@ -35,6 +38,7 @@ function parseDatabase([hex = '', size, template, connectable, broken]: readonly
   const text = bytes.toString('utf8');
   const name = Buffer.from(text).equals(bytes) ? text : undefined;
   const skip =
+    (name?.startsWith(restorePrefix) && 'it is what a restore that was ended has left') ||
     (template === 't' && 'it is a template') ||
     (broken === 't' && 'it is invalid: its removal was interrupted') ||
     (connectable === 'f' && 'it allows no connections');
@@ -43,7 +47,7 @@ function parseDatabase([hex = '', size, template, connectable, broken]: readonly
     shown: name ?? `0x${hex}`,
     sizeBytes: Number(size),
     isOwn: name === 'postgres',
-    ...(skip === false ? {} : { skip }),
+    ...(skip ? { skip } : {}),
   };
 }
 
@@ -61,8 +65,16 @@ WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND n.nspname !~ '^pg_' AND n.
   AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
     WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid AND d.deptype = 'e')`;
 
+/** Answers that `parseRows` reads, in any session whose `search_path` is empty. */
+export const countRowsSql = `
+SELECT format('SELECT ''rows'', encode(textsend(%L), ''hex''), encode(textsend(%L), ''hex''), count(*) FROM ONLY %I.%I',
+  n.nspname, c.relname, n.nspname, c.relname)
+FROM ${dumpedTables} ORDER BY n.nspname, c.relname
+\\gexec
+`;
+
 /**
- * A session that holds a snapshot open, tells its id, and counts in it. The tables are locked as the dump locks them, before it
+ * A session that holds a snapshot open, tells its id and the database's encoding, and counts in it. The tables are locked as the dump locks them, before it
  * does: one that is emptied or dropped between its dump and its count would be counted wrong. It gives up by itself where
  * nobody ends it.
  */
@@ -77,11 +89,8 @@ SET idle_in_transaction_session_timeout = ${dumpMs};
 BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;
 SELECT format('LOCK TABLE ONLY %I.%I IN ACCESS SHARE MODE', n.nspname, c.relname) FROM ${dumpedTables}
 \\gexec
-SELECT 'snapshot', pg_catalog.pg_export_snapshot();
-SELECT format('SELECT ''rows'', encode(textsend(%L), ''hex''), encode(textsend(%L), ''hex''), count(*) FROM ONLY %I.%I',
-  n.nspname, c.relname, n.nspname, c.relname)
-FROM ${dumpedTables} ORDER BY n.nspname, c.relname
-\\gexec
+SELECT 'snapshot', pg_catalog.pg_export_snapshot(), current_setting('server_encoding');
+${countRowsSql}
 SELECT 'counted';
 `;
 }

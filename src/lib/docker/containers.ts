@@ -80,7 +80,7 @@ export function containerCalls(connection: Connection, deadlines: Deadlines): Co
       });
     },
     waitContainer: (id) => wait(connection, deadlines, id),
-    removeContainer: (id, { force }) => remove(connection, deadlines, id, force),
+    removeContainer: (id, options) => remove(connection, deadlines, id, options),
     containerLogs: (id, { tailLines }) => readLogs(connection, deadlines, id, tailLines),
   };
 }
@@ -198,13 +198,13 @@ async function remove(
   connection: Connection,
   deadlines: Deadlines,
   id: string,
-  force: boolean,
+  { force, anonymousVolumes = false }: { force: boolean; anonymousVolumes?: boolean },
 ): Promise<void> {
   const answer = await connection.ask({
     action: `remove container "${id}"`,
     method: 'DELETE',
     path: containerPath(id),
-    query: { force: force ? 1 : 0, v: 0 },
+    query: { force: force ? 1 : 0, v: anonymousVolumes ? 1 : 0 },
     deadline: total(deadlines.changeMs),
     accept: [404, 409],
   });

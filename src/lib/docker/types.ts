@@ -85,8 +85,8 @@ export type Engine = {
   killContainer(id: string, signal: string): Promise<void>;
   /** Resolves with the exit code once the container is not running. */
   waitContainer(id: string): Promise<number>;
-  /** Removes the container, never its volumes. Removing what is gone is success. */
-  removeContainer(id: string, options: { force: boolean }): Promise<void>;
+  /** Removes the container, and of its volumes at most those without a name. Removing what is gone is success. */
+  removeContainer(id: string, options: { force: boolean; anonymousVolumes?: boolean }): Promise<void>;
   /** Under a lock: an engine asked by two processes at once makes two networks of one name. */
   ensureNetwork(name: string, labels: Readonly<Record<string, string>>): Promise<void>;
   /** Joining a network twice is success. */
