@@ -27,7 +27,9 @@ export type Fault =
   /** A byte of the true answer each second. */
   | { kind: 'trickle' }
   /** The first half of the true answer as if it were all of it. */
-  | { kind: 'cut' };
+  | { kind: 'cut' }
+  /** Success, with something else in it. */
+  | { kind: 'answer'; body: unknown };
 
 /** Thrown by an operation: refused in the service's own words. */
 export class Refusal extends Error {
@@ -171,6 +173,9 @@ function send(response: ServerResponse, answer: Answer, fault: Fault | undefined
       return;
     case 'cut':
       response.writeHead(answer.status).end(half);
+      return;
+    case 'answer':
+      response.end(JSON.stringify(fault.body));
       return;
   }
 }

@@ -2,7 +2,7 @@
 // never through a helper program. Nothing of the file's content appears in a message.
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, describeError, systemErrorCode } from '../errors.ts';
+import { ConfigError, describeError, InternalError, systemErrorCode } from '../errors.ts';
 
 export type RegistryCredentials = {
   /** The value of X-Registry-Auth. */
@@ -81,10 +81,15 @@ function buildCredentials(entry: RawRecord, registry: string, path: string): Reg
   return { header: encode({ username, password, serveraddress }), secrets };
 }
 
-/** Of base64 of `user:password`, which is how ECR hands out tokens. Undefined where it is none. */
-export function buildTokenCredentials(token: string, registry: string): RegistryCredentials | undefined {
+/** base64 of `user:password`, which is how ECR hands out tokens. */
+export function isLoginToken(raw: unknown): raw is string {
+  return typeof raw === 'string' && parseLogin(raw) !== undefined;
+}
+
+/** Throws InternalError for what is no login token. */
+export function buildTokenCredentials(token: string, registry: string): RegistryCredentials {
   const login = parseLogin(token);
-  if (login === undefined) return undefined;
+  if (login === undefined) throw new InternalError(`the token for ${registry} is no login`);
   return { header: encode({ ...login, serveraddress: registry }), secrets: [login.password, token] };
 }
 

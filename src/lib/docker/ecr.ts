@@ -4,9 +4,11 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { ECRClient, GetAuthorizationTokenCommand } from '@aws-sdk/client-ecr';
 import { buildClientSettings, callCloud } from '../aws/call.ts';
+import { readShape } from '../aws/shape.ts';
 import { UnavailableError } from '../errors.ts';
 import { writeFileAtomic } from '../state/atomic-file.ts';
 import { isRecord } from '../state/shape.ts';
+import { isLoginToken } from './credentials.ts';
 
 export type EcrToken = {
   /** base64 of `AWS:password`. */
@@ -88,12 +90,17 @@ async function fetchToken({ region, now, signal }: TokenRequest): Promise<EcrTok
     const answer = await callCloud(call, (abortSignal) =>
       client.send(new GetAuthorizationTokenCommand({}), { abortSignal }),
     );
+    // What is no login is not kept: it would be in the way of the next try.
     const { authorizationToken: token, expiresAt } = answer.authorizationData?.[0] ?? {};
-    if (token === undefined) {
+    if (!isLoginToken(token)) {
       throw new UnavailableError(`cannot ${call.action}: the answer has none`, { code: 'answer' });
     }
     const end = expiresAt ?? new Date(now.getTime() + freshMs);
-    return { token, obtainedAt: now.toISOString(), expiresAt: end.toISOString() };
+    return readShape(call.action, () => ({
+      token,
+      obtainedAt: now.toISOString(),
+      expiresAt: end.toISOString(),
+    }));
   } finally {
     client.destroy();
   }
@@ -117,5 +124,6 @@ async function readTokens(path: string): Promise<Readonly<Record<string, EcrToke
 }
 
 function isToken(raw: unknown): raw is EcrToken {
-  return isRecord(raw) && ['token', 'obtainedAt', 'expiresAt'].every((key) => typeof raw[key] === 'string');
+  if (!isRecord(raw) || !isLoginToken(raw['token'])) return false;
+  return ['obtainedAt', 'expiresAt'].every((key) => typeof raw[key] === 'string');
 }

@@ -1,5 +1,4 @@
 // What a pull is made with: the credentials in a file, else the machine's role where the registry is one of AWS.
-import { ConfigError } from '../errors.ts';
 import { buildTokenCredentials, type RegistryCredentials, readRegistryCredentials } from './credentials.ts';
 import { ecrRegionOf } from './reference.ts';
 
@@ -41,8 +40,5 @@ async function findToken(
 }
 
 function toLogin(token: string, registry: string): Login {
-  const credentials = buildTokenCredentials(token, registry);
-  if (credentials === undefined)
-    throw new ConfigError(`cannot use the token for ${registry}: it is no login`);
-  return { ...credentials, from: "of this machine's role" };
+  return { ...buildTokenCredentials(token, registry), from: "of this machine's role" };
 }

@@ -3,6 +3,7 @@
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import { buildClientSettings, callCloud } from '../aws/call.ts';
 import type { CloudPlace } from '../aws/settings.ts';
+import { readShape } from '../aws/shape.ts';
 import { ReeveError, UnavailableError } from '../errors.ts';
 
 /**
@@ -78,10 +79,15 @@ export async function receiveMessages(
     VisibilityTimeout: hiddenSeconds,
   });
   const limit = { signal, deadlineMs: waitSeconds * 1000 + deadlineMs };
-  const answer = await callCloud({ action: `receive from queue ${name}`, ...limit }, (abortSignal) =>
+  const action = `receive from queue ${name}`;
+  const answer = await callCloud({ action, ...limit }, (abortSignal) =>
     client.send(command, { abortSignal }),
   );
-  return (answer.Messages ?? []).flatMap(({ ReceiptHandle }) => ReceiptHandle ?? []);
+  return readShape(action, () =>
+    (answer.Messages ?? []).flatMap(({ ReceiptHandle: receipt }) =>
+      typeof receipt === 'string' ? [receipt] : [],
+    ),
+  );
 }
 
 /** Ten at most, `leftMs` for them at most. Not ended by a signal: what has been received is settled first. */

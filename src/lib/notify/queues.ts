@@ -2,6 +2,7 @@
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import { buildClientSettings, callCloud, dropRetryAfter } from '../aws/call.ts';
 import type { CloudPlace } from '../aws/settings.ts';
+import { readShape } from '../aws/shape.ts';
 import { ReeveError } from '../errors.ts';
 import type { CallLimit } from './topics.ts';
 
@@ -34,10 +35,13 @@ export async function listQueues(
       MaxResults: queuesPerPage,
       ...page,
     });
-    const answer = await callCloud({ action: `list queues ${prefix}*`, ...limit }, (abortSignal) =>
+    const action = `list queues ${prefix}*`;
+    const answer = await callCloud({ action, ...limit }, (abortSignal) =>
       client.send(command, { abortSignal }),
     );
-    for (const url of answer.QueueUrls ?? []) urls.set(url.slice(url.lastIndexOf('/') + 1), url);
+    readShape(action, () => {
+      for (const url of answer.QueueUrls ?? []) urls.set(nameOf(url), url);
+    });
     page = answer.NextToken ? { NextToken: answer.NextToken } : {};
   } while (page.NextToken !== undefined);
   return urls;

@@ -2,7 +2,7 @@
 import type { SNSClient } from '@aws-sdk/client-sns';
 import { buildClientSettings, type CloudCall, callCloud, dropRetryAfter } from '../aws/call.ts';
 import type { CloudPlace } from '../aws/settings.ts';
-import { ReeveError } from '../errors.ts';
+import { ReeveError, UnavailableError } from '../errors.ts';
 
 export type CallLimit = Pick<CloudCall, 'deadlineMs' | 'signal'>;
 
@@ -24,10 +24,19 @@ export async function openTopics(place: CloudPlace, limit: CallLimit): Promise<T
 /** Answers with the topic's ARN, also where it is there already. */
 export async function createTopic({ sdk, client, limit }: TopicService, name: string): Promise<string> {
   const command = new sdk.CreateTopicCommand({ Name: name });
-  const { TopicArn = '' } = await callCloud({ action: `create topic ${name}`, ...limit }, (abortSignal) =>
+  const action = `create topic ${name}`;
+  const { TopicArn: arn } = await callCloud({ action, ...limit }, (abortSignal) =>
     client.send(command, { abortSignal }),
   );
-  return TopicArn;
+  if (arn?.startsWith('arn:') === true && nameOf(arn) === name) return arn;
+  throw notAnswered(action);
+}
+
+/** A page of somebody else's, as of a proxy in between, reads like an answer that says nothing. */
+function notAnswered(action: string): UnavailableError {
+  return new UnavailableError(`cannot ${action}: the answer does not say that it is done`, {
+    code: 'answer',
+  });
 }
 
 /** Undefined where there is no such topic, or one that no client of this region and account can have. */
@@ -103,9 +112,11 @@ export async function publishMessage(
   message: string,
 ): Promise<void> {
   const command = new sdk.PublishCommand({ TopicArn: arn, Message: message });
-  await callCloud({ action: `publish to topic ${nameOf(arn)}`, ...limit }, (abortSignal) =>
+  const action = `publish to topic ${nameOf(arn)}`;
+  const { MessageId: id } = await callCloud({ action, ...limit }, (abortSignal) =>
     client.send(command, { abortSignal }),
   );
+  if (id === undefined) throw notAnswered(action);
 }
 
 function nameOf(arn: string): string {

@@ -3,6 +3,7 @@
 import { GetParametersCommand, type GetParametersResult, SSMClient } from '@aws-sdk/client-ssm';
 import { buildClientSettings, callCloud } from '../aws/call.ts';
 import type { CloudPlace } from '../aws/settings.ts';
+import { readShape } from '../aws/shape.ts';
 import { describeError, InputError, ReeveError, StepError, UnavailableError } from '../errors.ts';
 import type { SecretRef, SecretSource } from './secrets.ts';
 
@@ -11,6 +12,7 @@ const namesPerCall = 10;
 /** The service allows 40 calls a second for a whole account: many nodes may start at once. */
 const callsAtOnce = 3;
 const deadlineMs = 20_000;
+const action = 'read parameters';
 
 export type SsmOptions = { clusterId: string; place: CloudPlace; signal?: AbortSignal | undefined };
 
@@ -80,13 +82,14 @@ function openParameters(place: CloudPlace, signal: AbortSignal | undefined): Fet
   const takeTurn = limitTo(callsAtOnce);
   const client = new SSMClient(buildClientSettings(place));
   const send = async (names: readonly string[]): Promise<GetParametersResult> => {
-    const call = { action: 'read parameters', deadlineMs, signal };
+    const call = { action, deadlineMs, signal };
     const command = new GetParametersCommand({ Names: [...names], WithDecryption: true });
     return await callCloud(call, (abortSignal) => client.send(command, { abortSignal }));
   };
   const fetchNames: FetchNames = async (names) => {
     try {
-      return readAnswer(await takeTurn(() => send(names)), place);
+      const answer = await takeTurn(() => send(names));
+      return readShape(action, () => readAnswer(answer, place));
     } catch (error) {
       if (names.length === 1 || !isRefusal(error))
         return new Map(names.map((name) => [name, toFault(error)]));

@@ -1,4 +1,5 @@
 // Tokens for AWS's registries when their service throttles, refuses, breaks or is too slow: told apart, one line each.
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type EcrToken, obtainToken } from '../../../src/lib/docker/ecr.ts';
@@ -87,6 +88,30 @@ describe('a token', () => {
     ecr.faults.push(fault);
     await expect(obtain()).rejects.toMatchObject(told);
     expect(ecr.requests.count).toBe(1);
+  });
+
+  it.each([
+    ['no base64 of a login', { authorizationToken: '%%%' }, 'the answer has none'],
+    ['a login without a colon', { authorizationToken: 'bm90aGluZw==' }, 'the answer has none'],
+    ['no text', { authorizationToken: 5 }, 'the answer has none'],
+    [
+      'good until no time',
+      { authorizationToken: 'QVdTOng=', expiresAt: 1e300 },
+      'an answer of another shape',
+    ],
+  ])('that is %s is not kept: the next one is asked for at once', async (_, token, told) => {
+    ecr.faults.push({ kind: 'answer', body: { authorizationData: [token] } });
+    await expect(obtain()).rejects.toMatchObject({
+      ...{ name: 'UnavailableError', code: 'answer', message: `${action}: ${told}` },
+    });
+    expect(password(await obtain())).toBe('AWS:secret-of-the-token');
+    expect(ecr.requests.count).toBe(2);
+  });
+
+  it('that is kept and is none is asked for anew', async () => {
+    const kept = { ...(await obtain()), token: 'bm90aGluZw==' };
+    writeFileSync(file, JSON.stringify({ version: 1, tokens: { [region]: kept } }));
+    expect(password(await obtain())).toBe('AWS:secret-of-the-token');
   });
 
   it.each([

@@ -15,6 +15,8 @@ import {
 describe('a deploy goes on, with one warning that names what failed (L125), when', () => {
   const denied = refusedBySqs(403, 'AccessDenied', 'not for you');
   const deniedForm = refusedBySns(403, 'AuthorizationError', 'not for you');
+  const emptyPage = { kind: 'answer', status: 200, body: '<page></page>' } as const;
+  const noUrls = { kind: 'answer', status: 200, body: '{"QueueUrls":[null]}' } as const;
 
   it.each([
     ['sns', deniedForm, /cannot create topic launch-pad-default: 403 AuthorizationError\w*: not for you$/],
@@ -23,6 +25,17 @@ describe('a deploy goes on, with one warning that names what failed (L125), when
     ['ListQueues', denied, /cannot list queues launch-pad-default-\*: 403 AccessDenied: not for you$/],
     ['CreateQueue', denied, /cannot create queue launch-pad-default-web-\d: 403 .*\(and 1 more of 2\)$/],
     ['Subscribe', deniedForm, /cannot subscribe queue launch-pad-default-web-\d: 403 /],
+    [
+      'CreateTopic',
+      emptyPage,
+      /cannot create topic launch-pad-default: the answer does not say that it is done/,
+    ],
+    [
+      'Publish',
+      emptyPage,
+      /cannot publish to topic launch-pad-default: the answer does not say that it is done$/,
+    ],
+    ['ListQueues', noUrls, /cannot list queues launch-pad-default-\*: an answer of another shape$/],
     ['sns', { kind: 'reset' }, /cannot create topic launch-pad-default: .*ECONNRESET/],
     ['sns', { kind: 'answer', status: 503, body: 'busy' }, /cannot create topic launch-pad-default: /],
     ['sqs', { kind: 'reset' }, /cannot list queues launch-pad-default-\*: .*ECONNRESET/],

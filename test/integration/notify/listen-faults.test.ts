@@ -41,6 +41,11 @@ describe('an ear', () => {
       { kind: 'answer', status: 502, body: '<html>bad gateway</html>' },
       /answers 502, and not as the service that is asked for$/,
     ],
+    [
+      'given another shape',
+      { kind: 'answer', status: 200, body: '{"Messages":[null]}' },
+      /: an answer of another shape$/,
+    ],
     ['cut off', { kind: 'reset' }, /ECONNRESET/],
     ['cut off half-way', { kind: 'cutAnswer' }, /aborted|ECONNRESET/],
     ['kept waiting', { kind: 'silence' }, /no whole answer within 2 s$/],

@@ -193,6 +193,21 @@ describe('a parameter store that fails', () => {
   );
 
   it.each([
+    ['a parameter that is none', { Parameters: [null] }],
+    ['a value that is no text', { Parameters: [{ Name: nameOf('A'), Value: { secret: 'shown' } }] }],
+  ])('by %s is no fault of the release, and shows nothing of it', async (_title, body) => {
+    put('A');
+    ssm.faults.push({ kind: 'answer', body });
+    const source = await open();
+    const error = await failureOf(source.resolve([ref('A')]));
+    expect([error.exitCode, error.message]).toEqual([
+      69,
+      `cannot resolve secrets: A ("${nameOf('A')}") cannot be read: an answer of another shape`,
+    ]);
+    expect(await source.resolve([ref('A')])).toEqual({ A: 'value of A' });
+  });
+
+  it.each([
     ['UnrecognizedClientException', 'The security token included in the request is invalid.'],
     ['ExpiredTokenException', 'The security token included in the request is expired'],
   ])('by %s is told as a right that is lacking, and not asked again', async (type, message) => {
