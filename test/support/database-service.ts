@@ -49,7 +49,14 @@ export function openDatabase(node: TestNode, container: string): TestDatabase {
     exec,
     psql: async (sql, database = 'postgres') => {
       const argv = ['psql', '-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-U', 'postgres', '-c', sql];
-      const env = ['-e', `PGDATABASE=${database}`, '-e', 'PGPASSWORD=correct horse'];
+      // Whatever the container has of such variables is not for this.
+      const variables = [
+        `PGDATABASE=${database}`,
+        'PGPASSWORD=correct horse',
+        'PGOPTIONS=',
+        'PGCLIENTENCODING=UTF8',
+      ];
+      const env = variables.flatMap((variable) => ['-e', variable]);
       return (await askDocker(node.socket, ['exec', ...env, container, ...argv])).trimEnd();
     },
   };
@@ -71,7 +78,9 @@ async function waitForDatabase({ exec }: TestDatabase): Promise<void> {
 export function listBackups(node: TestNode, directory: string = join(node.stateDir, 'backups')): string[] {
   if (!existsSync(directory)) return [];
   const entries = readdirSync(directory, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name));
   return files.map((file) => file.slice(directory.length + 1)).sort();
 }
 
@@ -84,3 +93,28 @@ export function readManifest(node: TestNode, path: string): Manifest {
   if ('fault' in parsed) throw new Error(`${path}: ${parsed.fault}`);
   return parsed.value;
 }
+
+/** The instant that the schedule of `aDatabaseDeploy` fired at last. */
+export const lastFire = new Date(Date.UTC(new Date().getUTCFullYear(), 0, 1));
+export const lastStamp = lastFire.toISOString().replace('.000', '').replaceAll(':', '-');
+
+/** Makes the last fire one that has not been followed yet. */
+export function makeDue(node: TestNode, service = 'db'): void {
+  const known = existsSync(join(node.stateDir, 'backups.json')) ? (node.state('backups.json') as object) : {};
+  const anchors = { [`backup:${node.project}/${service}`]: lastFire.getTime() - 60_000 };
+  node.writeState('backups.json', { version: 1, services: {}, ...known, anchors });
+}
+
+/** What runs of dumps in the container and in the server, and what lies about of them here. */
+export async function findRemains(node: TestNode, database: TestDatabase): Promise<Record<string, string>> {
+  const find = 'grep -lsF PGAPPNAME=reeve-backup- /proc/[0-9]*/environ; true';
+  const left = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'reeve-%'";
+  const directory = join(node.stateDir, 'dump-tmp');
+  return {
+    processes: await database.exec('sh', '-c', find),
+    sessions: await database.psql(left),
+    files: existsSync(directory) ? readdirSync(directory).join(' ') : '',
+  };
+}
+
+export const nothingLeft = { processes: '', sessions: '0', files: '' };

@@ -37,11 +37,14 @@ type Dump = {
 async function* readDump(programs: Programs, dump: Dump): AsyncGenerator<Uint8Array> {
   const { database, name, snapshot, end, signal } = dump;
   const { limits, redact } = programs;
+  const { id, encoding } = await snapshot.begun;
   const argv: Argv = [
     'pg_dump',
     ...['--compress=6', '--no-password'],
     `--lock-wait-timeout=${limits.lockMs}`,
-    `--snapshot=${await snapshot.id}`,
+    // Its own: in one that a server, a role or a variable sets for its clients some characters may have no place.
+    `--encoding=${encoding}`,
+    `--snapshot=${id}`,
   ];
   const chunks = streamFromContainer(buildProgram(programs, argv, { database, name }), {
     ...{ redact, signal },

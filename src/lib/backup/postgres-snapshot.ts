@@ -6,9 +6,11 @@ import type { TableRows } from './manifest.ts';
 import { buildProgram, type Programs, psqlArgv } from './postgres-programs.ts';
 import { parseRows, snapshotSql } from './postgres-sql.ts';
 
+type Begun = { id: string; encoding: string };
+
 export type Snapshot = {
-  /** As `pg_dump --snapshot` takes it. Rejects where the session could not begin. */
-  readonly id: Promise<string>;
+  /** As `pg_dump` takes them: `--snapshot`, `--encoding`. Rejects where the session could not begin. */
+  readonly begun: Promise<Begun>;
   /** Rejects as soon as the session fails. */
   readonly counts: Promise<readonly TableRows[]>;
   /** Ends the session and waits for it. */
@@ -27,15 +29,15 @@ export function openSnapshot(
       timeoutMs: limits.dumpMs,
     }),
   );
-  const id = createPending<string>();
+  const begun = createPending<Begun>();
   const counts = createPending<readonly TableRows[]>();
-  const session = followSession(lines, id, counts).catch((error: unknown) => {
-    id.reject(error);
+  const session = followSession(lines, begun, counts).catch((error: unknown) => {
+    begun.reject(error);
     counts.reject(error);
   });
   input.write(snapshotSql(limits));
   return {
-    id: id.promise,
+    begun: begun.promise,
     counts: counts.promise,
     close: async () => {
       input.end();
@@ -64,13 +66,13 @@ function createPending<Value>(): Pending<Value> {
 /** To the end of the session, which is that of its input. */
 async function followSession(
   lines: AsyncIterable<string>,
-  id: Pending<string>,
+  begun: Pending<Begun>,
   counts: Pending<readonly TableRows[]>,
 ): Promise<void> {
   const tables: TableRows[] = [];
   for await (const line of lines) {
-    const [kind, value = ''] = line.split('|');
-    if (kind === 'snapshot') id.resolve(value);
+    const [kind, id = '', encoding = ''] = line.split('|');
+    if (kind === 'snapshot') begun.resolve({ id, encoding });
     if (kind === 'counted') counts.resolve(tables);
     const rows = parseRows(line);
     if (rows !== undefined) tables.push(rows);
