@@ -29,11 +29,14 @@ export const commands: readonly CommandSpec[] = [
       { flags: '--role <role>', description: 'app, edge, or app,edge (default: app)' },
       {
         flags: '--store <url>',
-        description:
-          'file:///directory (default: one on this machine) or s3://bucket[/prefix]; AWS_ENDPOINT_URL names another service than AWS',
+        description: 'file:///directory (default: one on this machine) or s3://bucket[/prefix]',
       },
       { flags: '--cluster <id>', description: 'the cluster it belongs to (default: default)' },
-      { flags: '--region <region>', description: 'of AWS, where the store is there (default: us-east-1)' },
+      {
+        flags: '--region <region>',
+        description: "of AWS, where the store is there (default: AWS_REGION, the bucket's name, us-east-1)",
+      },
+      { flags: '--endpoint <url>', description: 'of another service than AWS (default: AWS_ENDPOINT_URL)' },
     ],
     load: () => import('./init.ts'),
   },

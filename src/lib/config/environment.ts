@@ -33,6 +33,11 @@ export function readOverrides(env: NodeJS.ProcessEnv = process.env): Overrides {
   return overrides;
 }
 
+/** The region of AWS's own tools, which `init` writes down; a configuration has one of its own. */
+export function readRegion(env: NodeJS.ProcessEnv = process.env): string | undefined {
+  return env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || undefined;
+}
+
 /** How we were started, as far as it changes what we print. */
 export type Invocation = {
   /** stderr goes to the journal: lines carry a priority prefix and no colour. */

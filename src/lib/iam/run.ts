@@ -1,4 +1,5 @@
 // `reeve node iam`: the policy of a role as the configuration needs it. Asks nobody anything.
+import { parseStateBucket } from '../cluster/state-bucket.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import { requireCluster } from '../config/rules.ts';
 import type { Context } from '../context.ts';
@@ -73,7 +74,7 @@ function describeBucket(url: string): { bucket: string; prefix: string } {
 
 /** launch-pad's buckets have it in their name. */
 function findAccount(bucket: string, given: string | undefined): string {
-  const account = given ?? /^launch-pad-state-(\d{12})-/.exec(bucket)?.[1];
+  const account = given ?? parseStateBucket(bucket)?.account;
   if (account === undefined) {
     throw new UsageError('cannot tell the account: name it with --account, twelve digits');
   }

@@ -2,13 +2,9 @@
 // configuration, which may not: so a run that failed halfway is simply repeated.
 import { randomBytes } from 'node:crypto';
 import { link, lstat, mkdir, open, rm } from 'node:fs/promises';
-import { availableParallelism, hostname, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { clusterKey } from '../cluster/keys.ts';
-import { renderDocument } from '../cluster/wire.ts';
 import { compileConfig } from '../config/compile.ts';
-import type { ClusterConfig, Role } from '../config/config.ts';
+import type { ClusterConfig } from '../config/config.ts';
 import { requireNode } from '../config/rules.ts';
 import { describeSource } from '../config/sources.ts';
 import type { BaseContext } from '../context.ts';
@@ -20,25 +16,15 @@ import {
   systemErrorCode,
   UsageError,
 } from '../errors.ts';
-import { findAdvertiseIp } from '../host/addresses.ts';
-import { nodeIdPattern } from '../ids.ts';
 import type { Outcome } from '../outcome.ts';
-import { openStore } from '../store/open.ts';
-import { PreconditionError, type Store } from '../store/store.ts';
 import { startUnits } from '../systemd/run.ts';
-import { planRegistry } from './registry.ts';
-import { type ConfigAnswers, renderConfig } from './render.ts';
-
-export type InitRequest = {
-  nodeId?: string;
-  role?: string;
-  store?: string;
-  clusterId?: string;
-  region?: string;
-};
+import { answer, type InitRequest } from './answers.ts';
+import { type Entry, register } from './register.ts';
+import { renderConfig } from './render.ts';
 
 /** Throws ConfigError where there is a configuration already, UsageError for values no configuration may have. */
-export async function initNode(base: BaseContext, request: InitRequest): Promise<Outcome> {
+export async function initNode(started: BaseContext, request: InitRequest): Promise<Outcome> {
+  const base = withEndpoint(started, request);
   const { paths } = base;
   await requireAbsent(paths.configFile);
   const text = renderConfig(answer(base, request));
@@ -59,6 +45,12 @@ export async function initNode(base: BaseContext, request: InitRequest): Promise
     ],
     data: { nodeId: cluster.nodeId, roles: cluster.roles, store: cluster.store, written, kept },
   };
+}
+
+/** A flag wins over the environment, which a configuration gives way to. */
+function withEndpoint(base: BaseContext, { endpoint }: InitRequest): BaseContext {
+  if (endpoint === undefined) return base;
+  return { ...base, overrides: { ...base.overrides, AWS_ENDPOINT_URL: endpoint } };
 }
 
 function describeNext({ roles, nodeId, edgeId = nodeId }: ClusterConfig & { nodeId: string }): string {
@@ -85,60 +77,6 @@ async function switchOn(
   }
 }
 
-function answer(base: BaseContext, request: InitRequest): ConfigAnswers {
-  const { paths } = base;
-  const isMoved = paths.stateDir !== '/var/lib/reeve';
-  return {
-    nodeId: requireId('--node', request.nodeId ?? nodeIdOfHost(hostname())),
-    roles: parseRoles(request.role ?? 'app'),
-    clusterId: requireId('--cluster', request.clusterId ?? 'default'),
-    ...answerStore(base, request),
-    logs: `file://${isMoved ? join(paths.stateDir, 'logs') : '/var/log/reeve'}`,
-    backups: `file://${isMoved ? join(paths.stateDir, 'backups') : '/var/backups/reeve'}`,
-  };
-}
-
-/** Whoever has the store on AWS has secrets and notifications there, too. */
-function answerStore(
-  { paths, overrides }: BaseContext,
-  request: InitRequest,
-): Pick<ConfigAnswers, 'store' | 'region' | 'endpoint' | 'secrets' | 'notify'> {
-  const store = request.store ?? `file://${join(paths.stateDir, 'store')}`;
-  const secrets = `file://${join(dirname(paths.configFile), 'secrets')}`;
-  if (!store.startsWith('s3://')) {
-    return { store, region: request.region ?? 'local', secrets, notify: 'none' };
-  }
-  const region = request.region ?? 'us-east-1';
-  const endpoint = overrides.AWS_ENDPOINT_URL;
-  if (endpoint !== undefined) return { store, region, endpoint, secrets, notify: 'none' };
-  return { store, region, secrets: 'ssm', notify: 'sns' };
-}
-
-/** Before it is rendered: the node's id stands in comments, too, where nothing would check it. */
-function requireId(flag: string, id: string): string {
-  if (nodeIdPattern.test(id)) return id;
-  throw new UsageError(
-    `cannot use ${flag} ${JSON.stringify(id)}: an id has up to 64 letters, digits, "_" and "-", and does not begin with "-"`,
-  );
-}
-
-function parseRoles(text: string): Role[] {
-  const names = text.split(',').map((name) => name.trim());
-  const roles = (['app', 'edge'] as const).filter((role) => names.includes(role));
-  if (roles.length === names.length) return roles;
-  throw new UsageError(`cannot use --role ${JSON.stringify(text)}: it is app, edge or app,edge`);
-}
-
-/** The first label of the host's name, as far as an id may have its characters. */
-export function nodeIdOfHost(name: string): string {
-  const label = name.split('.')[0] ?? '';
-  const id = label
-    .replaceAll(/[^A-Za-z0-9_-]/g, '-')
-    .replace(/^-+/, '')
-    .slice(0, 64);
-  return nodeIdPattern.test(id) ? id : 'node';
-}
-
 /** What was rendered goes through the same gate as what people write; only flags can be wrong in it. */
 function compileText(base: BaseContext, text: string): ClusterConfig & { nodeId: string } {
   const source = describeSource(base.paths.configFile, Buffer.from(text), 0o600);
@@ -147,60 +85,6 @@ function compileText(base: BaseContext, text: string): ClusterConfig & { nodeId:
   if (problem !== undefined) throw new UsageError(`cannot write a configuration: ${problem.message}`);
   for (const warning of config.warnings) base.log.warning(warning);
   return requireNode(config);
-}
-
-type Entry = { key: string; isNew: boolean };
-
-async function register(base: BaseContext, cluster: ClusterConfig & { nodeId: string }): Promise<Entry[]> {
-  await makeStoreDirectory(cluster.store);
-  const store = await openStore(cluster, { signal: base.signal });
-  const advertiseIp = await findAdvertiseIp(cluster, { log: base.log });
-  const documents = planRegistry(
-    {
-      ...cluster,
-      agentId: cluster.agentId ?? cluster.nodeId,
-      advertiseIp,
-      cpus: availableParallelism(),
-      memoryBytes: totalmem(),
-    },
-    base.clock.now(),
-  );
-  const entries: Entry[] = [];
-  for (const { key, document } of documents) {
-    try {
-      entries.push({ key, isNew: await putAbsent(store, key, renderDocument(document)) });
-    } catch (error) {
-      if (!isOthers(error, key, cluster.clusterId)) throw error;
-      base.log.info(`left ${key} to whoever deploys: this node may not write it`);
-    }
-  }
-  return entries;
-}
-
-/** A node's role need not reach beyond its own entry, and the cluster's is there for deploys. */
-function isOthers(error: unknown, key: string, clusterId: string): boolean {
-  return error instanceof ReeveError && error.code === 'denied' && key === clusterKey(clusterId);
-}
-
-/** A store takes a missing directory for a missing mount, and fails; here is the one place that makes it. */
-async function makeStoreDirectory(url: string): Promise<void> {
-  if (!url.startsWith('file:')) return;
-  const path = fileURLToPath(url);
-  try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new ConfigError(`cannot make directory ${path}: ${describeError(error)}`, { cause: error });
-  }
-}
-
-async function putAbsent(store: Store, key: string, body: string): Promise<boolean> {
-  try {
-    await store.put(key, body, { ifAbsent: true });
-    return true;
-  } catch (error) {
-    if (error instanceof PreconditionError) return false;
-    throw error;
-  }
 }
 
 async function requireAbsent(path: string): Promise<void> {

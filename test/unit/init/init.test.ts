@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { Overrides } from '../../../src/lib/config/environment.ts';
 import type { BaseContext } from '../../../src/lib/context.ts';
 import { renderConfig } from '../../../src/lib/init/render.ts';
-import { initNode, nodeIdOfHost } from '../../../src/lib/init/run.ts';
+import { initNode } from '../../../src/lib/init/run.ts';
 import { silentLog } from '../../../src/lib/report/log.ts';
 import { type ConfigHome, createConfigHome } from '../../support/config-home.ts';
 
@@ -162,6 +162,36 @@ describe('init', () => {
     expect(await readStored(home, 'nodes/web-1/node.json').catch(() => 'other')).toBe('other');
   });
 
+  it.each([
+    [{ advertiseIp: '10.0.0.9' }, {}, 'its entry has the address 10.0.0.9, and this machine has 10.0.0.5'],
+    [{ advertiseIp: '10.0.0.5' }, { lastSeen: '2026-03-01T11:59:48.000Z' }, 'it has reported 12s ago'],
+    [{ advertiseIp: '10.0.0.5' }, { lastSeen: '2026-03-01T11:58:48.000Z' }, undefined],
+    [{ advertiseIp: null }, [], undefined],
+  ])('warns of another machine of the same id by %j and %j (R61)', async (entry, status, sign) => {
+    const home = await createConfigHome();
+    const nodes = 'state/store/nodes/web-1';
+    await home.write(`${nodes}/node.json`, JSON.stringify(entry));
+    await home.write(`${nodes}/status.json`, JSON.stringify(status));
+    const warnings: string[] = [];
+    const log = { ...silentLog, warning: (text: string) => void warnings.push(text) };
+    await initNode({ ...baseOf(home), log }, { nodeId: 'web-1' });
+    const told = `another machine seems to be node "web-1": ${sign}: two of one id undo each other's work`;
+    expect(warnings).toEqual(sign === undefined ? [] : [told]);
+  });
+
+  it('enters the node at the endpoint of the flag, whatever the environment says', async () => {
+    const home = await createConfigHome();
+    const endpoint = 'http://127.0.0.1:2';
+    process.env['AWS_ACCESS_KEY_ID'] = process.env['AWS_SECRET_ACCESS_KEY'] = 'test';
+    await expect(
+      initNode(baseOf(home, { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' }), {
+        nodeId: 'web-1',
+        store: 's3://state',
+        endpoint,
+      }),
+    ).rejects.toMatchObject({ exitCode: 69, message: expect.stringContaining('ECONNREFUSED 127.0.0.1:2') });
+  });
+
   it('lets only one of two at the same time write the configuration', async () => {
     const home = await createConfigHome();
     const runs = await Promise.allSettled(
@@ -181,6 +211,10 @@ describe('init', () => {
     [
       { store: 'store' },
       'cannot write a configuration: cluster.store must be file:///DIRECTORY or s3://BUCKET[/PREFIX], not "store"',
+    ],
+    [
+      { endpoint: 'http://127.0.0.1:1' },
+      'cannot use --endpoint without --store s3://BUCKET: it is where the bucket is',
     ],
     [{ nodeId: 'a\nb: c' }, `cannot use --node "a\\nb: c": ${idRule}`],
   ])('refuses %j as a wrong command line, and writes nothing', async (request, message) => {
@@ -248,19 +282,5 @@ describe('the text of a new configuration', () => {
     const { cluster } = await plain.load();
     expect([cluster?.nodeId, cluster?.clusterId]).toEqual(['true', '007']);
     expect((await explicit.load()).cluster).toEqual({ ...cluster, advertiseIp: '10.0.0.5' });
-  });
-});
-
-describe('nodeIdOfHost', () => {
-  it.each([
-    ['web-1.example.com', 'web-1'],
-    ['Web_1', 'Web_1'],
-    ['-x', 'x'],
-    ['büro', 'b-ro'],
-    ['', 'node'],
-    ['...', 'node'],
-    ['a'.repeat(80), 'a'.repeat(64)],
-  ])('of %j is %s', (host, nodeId) => {
-    expect(nodeIdOfHost(host)).toBe(nodeId);
   });
 });
