@@ -102,14 +102,15 @@ function buildReeveDocument(
   reporter: Reporter,
 ): ReeveDocument {
   const { desired } = facts;
+  const { converged, failing } = judgeProgress(facts, plan, troubles);
   return {
     version: 1,
     nodeId: reporter.nodeId,
     reeve: reporter.reeveVersion,
     updatedAt: facts.now.toISOString(),
     desired: desired.kind === 'document' ? { updatedAt: desired.updatedAt } : null,
-    converged: isConverged(facts, plan, troubles),
-    failing: troubles.map(({ key, message }) => {
+    converged,
+    failing: failing.map(({ key, message }) => {
       const [project = '', service = ''] = key.split('/');
       return { project, service, message };
     }),
@@ -117,21 +118,23 @@ function buildReeveDocument(
   };
 }
 
-/**
- * Nothing is left to do, and nothing is wrong. What keeps a schedule does not count, nor that a run of it could not be started:
- * no deploy waits for it, or fails with it.
- */
-function isConverged({ desired, busy }: Facts, plan: Plan, troubles: readonly Trouble[]): boolean {
-  if (desired.kind === 'none') return false;
+/** What keeps a schedule is no part of it: no deploy waits for a run, or fails because one could not be started. */
+function judgeProgress(
+  { desired, busy }: Facts,
+  plan: Plan,
+  troubles: readonly Trouble[],
+): { converged: boolean; failing: readonly Trouble[] } {
+  const services = desired.kind === 'none' ? [] : desired.services;
   const scheduled = new Set(
-    desired.services.filter(({ cron, jobRun }) => cron !== undefined && jobRun === undefined).map(serviceKey),
+    services.filter(({ cron, jobRun }) => cron !== undefined && jobRun === undefined).map(serviceKey),
   );
   const stuck = new Set([...plan.deferred, ...plan.errors].map(({ key }) => key));
-  const isWrong = troubles.some(({ key }) => !scheduled.has(key) || stuck.has(key));
+  const failing = troubles.filter(({ key }) => !scheduled.has(key) || stuck.has(key));
   const isPending = plan.services.some(
     ({ steps, waits }) => waits.length > 0 || steps.some(({ action }) => !keepsSchedule.has(action)),
   );
-  return !isWrong && !isPending && [...busy].every((key) => scheduled.has(key));
+  const isIdle = !isPending && [...busy].every((key) => scheduled.has(key));
+  return { converged: desired.kind === 'document' && isIdle && failing.length === 0, failing };
 }
 
 /** Backends that leave the routing and run on: named before they are gone from a shard. */
