@@ -53,9 +53,9 @@ function findNewest(sets: readonly BackupSet[]): Set<BackupSet | undefined> {
   return new Set([sets.at(-1), sets.findLast(({ manifest }) => manifest !== undefined)]);
 }
 
-/** A run writes its manifest last, and has it within a day. */
-function isUnderWay({ manifest, updatedAt }: BackupSet, now: Date): boolean {
-  return manifest === undefined && now.getTime() - updatedAt.getTime() < dayMs;
+/** A run writes its manifest last, and has it within a day. What retention has begun with is no run's any more. */
+function isUnderWay({ manifest, updatedAt, pruned }: BackupSet, now: Date): boolean {
+  return manifest === undefined && pruned.length === 0 && now.getTime() - updatedAt.getTime() < dayMs;
 }
 
 function noteOf(set: BackupSet, dumps: readonly Decision[], prefix: string): Removal['note'] {
