@@ -13,6 +13,10 @@ export class OrphanError extends StepError {
 /** A program's own words say more than how it was called. */
 export function tellError(error: unknown): string {
   if (!(error instanceof CommandError) || error.code !== 'status') return describeError(error);
-  const lines = error.lastLines.split('\n').filter((line) => line.trim() !== '');
-  return lines.find((line) => /error|fatal/i.test(line)) ?? lines.at(-1) ?? describeError(error);
+  // A docker client without a home warns of its configuration first.
+  const lines = error.lastLines.split('\n').filter((line) => line.trim() !== '' && !/^warning/i.test(line));
+  const at = lines.findIndex((line) => /error|fatal/i.test(line));
+  if (at === -1) return lines.at(-1) ?? describeError(error);
+  const [first = '', second = ''] = lines.slice(at);
+  return /detail|error|fatal/i.test(second) ? `${first} ${second}` : first;
 }

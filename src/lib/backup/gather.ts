@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { InputError } from '../errors.ts';
 import { readHolds } from '../hold/holds.ts';
 import { cronDocument, stateFiles } from '../reconcile/documents.ts';
-import { readDocument } from '../state/document.ts';
+import { readDocument, writeDocument } from '../state/document.ts';
 import { openStore } from '../store/open.ts';
 import type { BackupFacts } from './plan.ts';
 import { rebuildBackups } from './rebuild.ts';
@@ -16,8 +16,8 @@ import { type BackupsDocument, backupsDocument, backupsPath, emptyBackups } from
 export type BackupWorld = {
   facts: Omit<BackupFacts, 'anchors'>;
   document: BackupsDocument;
-  /** All desired services, those that cannot be read among them. */
-  known: ReadonlySet<string>;
+  /** All desired services, those that cannot be read among them; undefined where one does not even tell its name. */
+  known: ReadonlySet<string> | undefined;
 };
 
 /** Undefined where there is no desired state: then nothing is done. Throws what store and state files throw. */
@@ -41,7 +41,7 @@ export async function gatherBackups(ctx: Context, cluster: NodeConfig): Promise<
 async function readDesired(
   ctx: Context,
   cluster: NodeConfig,
-): Promise<{ services: readonly DesiredService[]; known: ReadonlySet<string> } | undefined> {
+): Promise<{ services: readonly DesiredService[]; known: BackupWorld['known'] } | undefined> {
   const store = await openStore(cluster, { signal: ctx.signal });
   const stored = await store.get(desiredKey(cluster.clusterId, cluster.nodeId));
   if (stored === undefined) return undefined;
@@ -52,7 +52,8 @@ async function readDesired(
     );
   }
   const unread = rejected.flatMap(({ key }) => (key === undefined ? [] : [key]));
-  return { services, known: new Set([...services.map(serviceKey), ...unread]) };
+  const isComplete = unread.length === rejected.length;
+  return { services, known: isComplete ? new Set([...services.map(serviceKey), ...unread]) : undefined };
 }
 
 async function readImported({ paths, log }: Context, now: Date): Promise<Readonly<Record<string, number>>> {
@@ -69,5 +70,8 @@ async function readBackups(
   const how = { now: ctx.clock.now(), log: ctx.log };
   const read = await readDocument(backupsPath(ctx.paths), backupsDocument, how);
   if (read.kind === 'ok' || read.kind === 'recovered') return read.value;
-  return read.kind === 'missing' ? emptyBackups : await rebuildBackups(ctx, cluster, services);
+  if (read.kind === 'missing') return emptyBackups;
+  const rebuilt = await rebuildBackups(ctx, cluster, services);
+  await writeDocument(backupsPath(ctx.paths), backupsDocument, rebuilt);
+  return rebuilt;
 }

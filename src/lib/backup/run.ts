@@ -65,7 +65,8 @@ async function backUp(
   const ledger = openBackups(ctx, world.document);
   await ledger.update((document) => {
     const anchored = plan.anchored.map(({ key }) => key);
-    return forgetOthers(recordAnchors(document, anchored, world.facts.now), world.known);
+    const recorded = recordAnchors(document, anchored, world.facts.now);
+    return world.known === undefined ? recorded : forgetOthers(recorded, world.known);
   });
   const endsAt = ctx.clock.now().getTime() + runMs;
   const limits = { ...defaultLimits, ...options.limits };
