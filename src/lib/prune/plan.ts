@@ -1,7 +1,7 @@
-// What can go: images that no container and no desired state refers to, out of those that reeve has run. A state that is
+// What can go: ended runs of services that are gone, and images that no container and no desired state refers to, out of those that reeve has run. A state that is
 // kept for a rollback counts: an image that was built on the machine could not be fetched again. Pure.
 import type { DesiredService } from '../cluster/wire.ts';
-import type { ImageSummary } from '../docker/types.ts';
+import type { ContainerState, ImageSummary } from '../docker/types.ts';
 
 export type PruneFacts = {
   images: readonly ImageSummary[];
@@ -9,16 +9,47 @@ export type PruneFacts = {
   usedImages: ReadonlySet<string>;
   /** Of the desired state, and of those before it that are kept. */
   services: readonly Pick<DesiredService, 'image'>[];
+  /** Containers of ours. */
+  containers: readonly OwnContainer[];
+  /** `<project>/<service>` of the present desired state. */
+  desiredKeys: ReadonlySet<string>;
   /** References that reeve has run here. Other people's images are none of our business. */
   known: readonly string[];
 };
 
-export type PruneStep = { action: 'removeImage'; reference: string; sizeBytes: number; reason: string };
+export type OwnContainer = {
+  containerId: string;
+  name: string;
+  /** `<project>/<service>` */
+  key: string;
+  state: ContainerState;
+  /** Of a schedule or a one-off service. */
+  isRun: boolean;
+};
+
+export type PruneStep =
+  | { action: 'removeImage'; reference: string; sizeBytes: number; reason: string }
+  | { action: 'removeRun'; container: string; containerId: string; reason: string };
 
 export function planPrune(facts: PruneFacts): PruneStep[] {
+  return [...planRuns(facts), ...planImages(facts)];
+}
+
+/** The last run of what is desired is kept for whoever asks what became of it. */
+function planRuns({ containers, desiredKeys }: PruneFacts): PruneStep[] {
+  const ended: readonly ContainerState[] = ['created', 'exited', 'dead'];
+  return containers
+    .filter(({ isRun, state, key }) => isRun && ended.includes(state) && !desiredKeys.has(key))
+    .map(({ name, containerId }) => {
+      const reason = 'it has ended, and its service is no longer desired';
+      return { action: 'removeRun', container: name, containerId, reason };
+    });
+}
+
+function planImages(facts: PruneFacts): PruneStep[] {
   const desired = new Set(facts.services.map(({ image }) => normalizeReference(image)));
   const known = new Set(facts.known.map(normalizeReference));
-  const steps: PruneStep[] = [];
+  const steps: Extract<PruneStep, { action: 'removeImage' }>[] = [];
   for (const image of facts.images) {
     if (facts.usedImages.has(image.id)) continue;
     for (const reference of image.references) {

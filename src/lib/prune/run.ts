@@ -1,8 +1,8 @@
 // Removes unused images, and one volume when a person names it. Never started by a timer for volumes.
 import { parseDesired } from '../cluster/desired.ts';
 import { deploysPrefix, desiredKey } from '../cluster/keys.ts';
-import { volumeName } from '../cluster/names.ts';
-import type { DesiredService } from '../cluster/wire.ts';
+import { managedFilter, ownershipOf, parseReplicaLabels, volumeName } from '../cluster/names.ts';
+import { type DesiredService, serviceKey } from '../cluster/wire.ts';
 import { requireRole } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { openEngine } from '../docker/client.ts';
@@ -14,7 +14,7 @@ import { appendHistory } from '../state/history.ts';
 import { readImagesUsed } from '../state/images-used.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { type PruneStep, planPrune } from './plan.ts';
+import { type OwnContainer, type PruneStep, planPrune } from './plan.ts';
 
 export type PruneOptions = { dryRun: boolean; waitMs: number };
 
@@ -26,10 +26,11 @@ export async function pruneImages(ctx: Context, options: PruneOptions): Promise<
       const steps = planPrune({
         images: await engine.listImages(),
         usedImages: await readUsedImages(engine),
-        services: await readServices(ctx, cluster),
+        containers: await readOwn(engine, cluster.nodeId),
+        ...(await readServices(ctx, cluster)),
         known: await readImagesUsed(ctx),
       });
-      return options.dryRun ? renderSteps(steps, 'pending') : await removeImages(ctx, engine, steps);
+      return options.dryRun ? renderSteps(steps, 'pending') : await performSteps(ctx, engine, steps);
     } finally {
       engine.close();
     }
@@ -97,11 +98,21 @@ async function readUsedImages(engine: Engine): Promise<Set<string>> {
   return new Set(containers.flatMap(({ image, imageId }) => [image, imageId]));
 }
 
+async function readOwn(engine: Engine, nodeId: string): Promise<OwnContainer[]> {
+  const containers = await engine.listContainers({ labels: [managedFilter] });
+  return containers.flatMap(({ id, name, labels, state }) => {
+    const identity = parseReplicaLabels(labels);
+    if (identity === undefined || ownershipOf(labels, nodeId) !== 'ours') return [];
+    const isRun = identity.cronFire !== undefined || identity.jobRun !== undefined;
+    return [{ containerId: id, name, key: serviceKey(identity), state, isRun }];
+  });
+}
+
 /** Without a valid desired state nothing can be told to be unused. */
 async function readServices(
   ctx: Context,
   cluster: { store: string; clusterId: string; nodeId: string },
-): Promise<readonly DesiredService[]> {
+): Promise<{ services: readonly DesiredService[]; desiredKeys: ReadonlySet<string> }> {
   const store = await openStore(cluster, { signal: ctx.signal });
   const stored = await store.get(desiredKey(cluster.clusterId, cluster.nodeId));
   if (stored === undefined) {
@@ -115,7 +126,8 @@ async function readServices(
       `cannot prune: the desired state has services that cannot be read: ${rejected[0]?.reason}`,
     );
   }
-  return [...services, ...(await readKept(ctx, store, deploysPrefix(cluster.clusterId, cluster.nodeId)))];
+  const kept = await readKept(ctx, store, deploysPrefix(cluster.clusterId, cluster.nodeId));
+  return { services: [...services, ...kept], desiredKeys: new Set(services.map(serviceKey)) };
 }
 
 /** What a rollback can go back to. One that cannot be read is no way back either. */
@@ -133,19 +145,21 @@ async function readKept(ctx: Context, store: Store, prefix: string): Promise<Des
   return services;
 }
 
-async function removeImages(ctx: Context, engine: Engine, steps: readonly PruneStep[]): Promise<Outcome> {
+async function performSteps(ctx: Context, engine: Engine, steps: readonly PruneStep[]): Promise<Outcome> {
   const errors: string[] = [];
   const actions: PruneAction[] = [];
   for (const step of steps) {
     let error: string | undefined;
     try {
-      await engine.removeImage(step.reference);
+      if (step.action === 'removeImage') await engine.removeImage(step.reference);
+      else await engine.removeContainer(step.containerId, { force: false });
     } catch (thrown) {
-      error = `cannot remove image ${step.reference}: ${describeError(thrown)}`;
+      error = `cannot remove ${describeSubject(step)}: ${describeError(thrown)}`;
       errors.push(error);
     }
     const at = ctx.clock.now().toISOString();
-    const reason = `${step.reference}: ${step.reason}`;
+    const subject = step.action === 'removeImage' ? step.reference : step.container;
+    const reason = `${subject}: ${step.reason}`;
     const outcome = error === undefined ? ('done' as const) : ('failed' as const);
     const event = { at, run: ctx.runId, concern: 'prune', action: step.action, reason, outcome };
     const failure = error === undefined ? {} : { error };
@@ -165,9 +179,14 @@ function renderSteps(actions: readonly PruneAction[], outcome: 'pending' | 'done
   const verb = outcome === 'pending' ? 'would remove' : 'removed';
   const text = actions
     .filter(({ outcome: end }) => end !== 'failed')
-    .map(
-      ({ reference, sizeBytes, reason }) =>
-        `${verb} ${reference} (${Math.round(sizeBytes / 1e6)} MB): ${reason}`,
-    );
+    .map((action) => {
+      if (action.action === 'removeRun') return `${verb} ${describeSubject(action)}: ${action.reason}`;
+      const { reference, sizeBytes, reason } = action;
+      return `${verb} ${reference} (${Math.round(sizeBytes / 1e6)} MB): ${reason}`;
+    });
   return { outcome, text, data };
+}
+
+function describeSubject(step: PruneStep): string {
+  return step.action === 'removeImage' ? `image ${step.reference}` : `container ${step.container}`;
 }

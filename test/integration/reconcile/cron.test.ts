@@ -249,6 +249,21 @@ describe.concurrent('a schedule', () => {
     ]);
   });
 
+  it('keeps its last run from prune, which takes that of a service that is gone (L64)', async ({
+    onTestFinished,
+  }) => {
+    const node = makeNode({ project: 'pruned', onTestFinished });
+    await deployDue(node);
+    await tick(node);
+    await waitForEnd(node);
+    const kept = await node.reeve('prune', '--json');
+    expect([kept.json().actions, (await node.containers()).length]).toEqual([[], 1]);
+    node.writeDesired([]);
+    const end = await node.reeve('prune', '--json');
+    expect(end.json().actions).toMatchObject([{ action: 'removeRun', outcome: 'done' }]);
+    expect(await node.containers()).toEqual([]);
+  });
+
   it('that names a program which is not there tells so until the next fire, and that fire is over (L60, L61)', async ({
     onTestFinished,
   }) => {
