@@ -2,6 +2,10 @@
 import type { CommandSpec, OptionSpec } from './command.ts';
 
 const serviceOption: OptionSpec = { flags: '--service <project/service>', description: 'only this service' };
+const setOption: OptionSpec = {
+  flags: '--set <stamp>',
+  description: 'of this set instead, as 2026-06-04T03-00-00Z',
+};
 const yesOption: OptionSpec = { flags: '--yes', description: 'do not ask' };
 const dryRunOption: OptionSpec = {
   flags: '--dry-run',
@@ -94,6 +98,30 @@ export const commands: readonly CommandSpec[] = [
     options: [{ flags: '--now', description: 'a set of this moment, beside the schedule' }, serviceOption],
     locks: true,
     load: () => import('./backup.ts'),
+  },
+  {
+    path: 'backup list',
+    summary: 'what there is of each database, how old it is and how far it is proven',
+    options: [serviceOption],
+    load: () => import('./backup-list.ts'),
+  },
+  {
+    path: 'backup prune',
+    summary: 'remove what retention lets go of (with --dry-run, exit 2 if anything)',
+    options: [dryRunOption, serviceOption],
+    locks: true,
+    load: () => import('./backup-prune.ts'),
+  },
+  {
+    path: 'backup verify',
+    summary: "read each service's newest backups to their end (exit 1 if anything is wrong)",
+    options: [
+      { flags: '--restore', description: 'restore them as well, each into a server of its own' },
+      serviceOption,
+      setOption,
+    ],
+    locks: true,
+    load: () => import('./backup-verify.ts'),
   },
   {
     path: 'heartbeat',

@@ -39,8 +39,8 @@ export type DatabaseEngine = {
 };
 
 export type DatabaseServer = {
-  /** Undefined if it takes connections; else why it does not. */
-  findRefusal(): Promise<string | undefined>;
+  /** Undefined if it takes connections; else why it does not. `isNew`: it may not have been set up to its end. */
+  findRefusal(how?: { isNew: boolean }): Promise<string | undefined>;
   /**
    * Ends what killed runs have left in the container and in the server. Throws OrphanError where it cannot be told that it is
    * gone. Assumes the lock `backup`.
@@ -52,6 +52,36 @@ export type DatabaseServer = {
   dumpDatabase(database: string): DatabaseDump;
   /** Roles and tablespaces, as plain text. */
   dumpGlobals(): GlobalsDump;
+  readonly restorer: DatabaseRestorer;
+};
+
+/**
+ * Restores into databases of its own alone, which get another's name at the end. Assumes the lock `backup`; every failure is
+ * thrown in the server's words.
+ */
+export type DatabaseRestorer = {
+  /** Removes what killed restores have left. */
+  dropLeftovers(): Promise<void>;
+  /** Undefined where there is none of this name. */
+  findDatabase(name: string): Promise<FoundTarget | undefined>;
+  /** Empty, of this run, and as `like` is but for its settings; without it, of this encoding. Its name. */
+  createDatabase(as: { like: string } | { encoding: string | undefined }): Promise<string>;
+  /** The text of a dump, in one transaction, up to the first error. */
+  loadDatabase(name: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
+  countRows(name: string): Promise<readonly TableRows[]>;
+  dropDatabase(name: string): Promise<void>;
+  /** Gives `from` the name, in the place of the database that has it. Ends the sessions of both. */
+  renameDatabase(from: string, to: string, how: { replaces: boolean }): Promise<void>;
+  /** Makes the roles that are missing, out of what `dumpGlobals` has written. */
+  restoreRoles(globals: string): Promise<{ made: readonly string[]; tablespaces: readonly string[] }>;
+  /** Where the server keeps its data; undefined where that cannot be told. */
+  findFreeBytes(): Promise<number | undefined>;
+};
+
+export type FoundTarget = {
+  isEmpty: boolean;
+  /** Why nothing can be restored into it. */
+  refusal?: string;
 };
 
 export type ServerAbout = {

@@ -1,10 +1,12 @@
 // PostgreSQL as a database engine of backups.
 import { ConfigError, StepError } from '../errors.ts';
 import { createRedactor } from '../exec/redact.ts';
+import type { Argv } from '../exec/run.ts';
 import type { DatabaseEngine, ServerAbout, ServerPlace } from './engine.ts';
 import { dumpDatabase, dumpGlobals } from './postgres-dump.ts';
 import { endMarked } from './postgres-end.ts';
 import { askServer, type Programs, runShort, sessionName } from './postgres-programs.ts';
+import { openRestorer } from './postgres-restore.ts';
 import { aboutSql, majorOfNumber, markerPrefix, parseAbout, parseClientVersion } from './postgres-sql.ts';
 
 export const postgres: DatabaseEngine = {
@@ -12,11 +14,12 @@ export const postgres: DatabaseEngine = {
   open: (place) => {
     const programs = openPrograms(place);
     return {
-      findRefusal: () => findRefusal(programs),
+      findRefusal: (how) => findRefusal(programs, how),
       endLeftovers: () => endMarked(programs, markerPrefix),
       describe: () => describeServer(programs),
       dumpDatabase: (database) => dumpDatabase(programs, database),
       dumpGlobals: () => dumpGlobals(programs),
+      restorer: openRestorer(programs),
     };
   },
 };
@@ -47,8 +50,13 @@ const refusals: Readonly<Record<number, string>> = {
   2: 'it does not answer',
 };
 
-async function findRefusal(programs: Programs): Promise<string | undefined> {
-  const { status } = await runShort(programs, ['pg_isready', '--quiet'], { okStatuses: [0, 1, 2] });
+/** While the official image sets a server up, it listens on its socket alone, and is started anew afterwards. */
+async function findRefusal(
+  programs: Programs,
+  { isNew }: { isNew: boolean } = { isNew: false },
+): Promise<string | undefined> {
+  const argv: Argv = ['pg_isready', '--quiet', ...(isNew ? ['--host=127.0.0.1'] : [])];
+  const { status } = await runShort(programs, argv, { okStatuses: [0, 1, 2] });
   return refusals[status];
 }
 

@@ -1,7 +1,7 @@
 // Labels and names of what we make in a container engine, and the identity that labels carry. Launch-pad's own spelling, so
 // that containers started by its agent are recognised; the labels with `reeve.` are ours.
 
-const labelNames = {
+export const labelNames = {
   managed: 'launchpad.managed',
   project: 'launchpad.project',
   service: 'launchpad.service',
