@@ -1,0 +1,60 @@
+// The services of this node that have backups, as their desired state names them, and what is known of these. Read-only.
+import { parseDesired } from '../cluster/desired.ts';
+import { desiredKey } from '../cluster/keys.ts';
+import { type DesiredService, serviceKey } from '../cluster/wire.ts';
+import type { NodeConfig } from '../config/rules.ts';
+import type { BaseContext } from '../context.ts';
+import { InputError } from '../errors.ts';
+import { readDocument } from '../state/document.ts';
+import { openStore } from '../store/open.ts';
+import { storeUrlOf } from './place.ts';
+import { type BackupsDocument, backupsDocument, backupsPath, emptyBackups } from './state.ts';
+
+export type BackedUp = DesiredService & { backup: NonNullable<DesiredService['backup']> };
+
+/** In the order of the desired state. Throws InputError where there is none, or none of that name. */
+export async function readBackedUp(
+  { signal }: Pick<BaseContext, 'signal'>,
+  { clusterId, nodeId, ...place }: Pick<NodeConfig, 'store' | 'region' | 'endpoint' | 'clusterId' | 'nodeId'>,
+  only?: string,
+): Promise<BackedUp[]> {
+  const store = await openStore(place, { signal });
+  const stored = await store.get(desiredKey(clusterId, nodeId));
+  if (stored === undefined)
+    throw new InputError(`there is no desired state for node ${nodeId} in ${store.url}`);
+  const services = parseDesired(stored.text).services.filter(hasBackup);
+  const chosen = services.filter((service) => only === undefined || serviceKey(service) === only);
+  if (only !== undefined && chosen.length === 0)
+    throw new InputError(`no service ${only} with backups is desired on node ${nodeId}`);
+  return chosen;
+}
+
+function hasBackup(service: DesiredService): service is BackedUp {
+  return service.backup !== undefined;
+}
+
+/** What the last runs have recorded; nothing where that is missing or damaged, which the next run tells. */
+export async function readRecorded({
+  paths,
+  clock,
+  log,
+}: Pick<BaseContext, 'paths' | 'clock' | 'log'>): Promise<BackupsDocument> {
+  const how = { now: clock.now(), log, repair: false };
+  const read = await readDocument(backupsPath(paths), backupsDocument, how);
+  return read.kind === 'ok' || read.kind === 'recovered' ? read.value : emptyBackups;
+}
+
+/** The other one whose backups lie where this one's do, or around or below: retention would meet both. */
+export function findOverlap(service: BackedUp, services: readonly BackedUp[]): string | undefined {
+  const key = serviceKey(service);
+  const place = placeOf(service);
+  const other = services.find((one) => {
+    const its = placeOf(one);
+    return serviceKey(one) !== key && (its.startsWith(place) || place.startsWith(its));
+  });
+  return other && serviceKey(other);
+}
+
+function placeOf({ backup }: BackedUp): string {
+  return `${storeUrlOf(backup.bucket).replace(/\/+$/, '')}\n${backup.prefix.replace(/\/*$/, '/')}`;
+}
