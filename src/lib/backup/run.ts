@@ -20,8 +20,10 @@ import { type DumpLimits, defaultLimits } from './engine.ts';
 import { gatherBackups } from './gather.ts';
 import { storeUrlOf } from './place.ts';
 import { type BackupOptions, type BackupTurn, planBackups } from './plan.ts';
+import { pruneService } from './prune.ts';
 import { forgetOthers, recordAnchors, recordAttempt } from './record.ts';
 import { renderBackup, type TurnResult, toEvents } from './render.ts';
+import { hasBackup } from './services.ts';
 import { type BackupsDocument, backupsDocument, backupsPath } from './state.ts';
 import { openDumpDirectory } from './temp.ts';
 
@@ -118,12 +120,28 @@ async function takeTurns(
   try {
     for (const turn of turns) {
       if (ctx.signal.aborted) break;
-      results.push({ turn, outcome: await takeTurn(session, engine, turn, how) });
+      const outcome = await takeTurn(session, engine, turn, how);
+      results.push({ turn, outcome });
+      await pruneAfter(session, turn, outcome, how.ledger.value);
     }
   } finally {
     engine.close();
   }
   return results;
+}
+
+/** Old dumps go only behind new ones, and only those of the databases that have one. */
+async function pruneAfter(
+  { ctx, cluster }: BackupSession,
+  { service }: BackupTurn,
+  outcome: ServiceOutcome,
+  recorded: BackupsDocument,
+): Promise<void> {
+  if (outcome.kind !== 'attempted' || !hasBackup(service)) return;
+  const dumped = outcome.attempt.databases.filter(({ kind }) => kind === 'dumped');
+  if (dumped.length === 0) return;
+  const databases = new Set(dumped.map(({ database }) => database));
+  await pruneService(ctx, cluster, { service, databases, recorded });
 }
 
 async function takeTurn(

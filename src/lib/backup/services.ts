@@ -29,7 +29,7 @@ export async function readBackedUp(
   return chosen;
 }
 
-function hasBackup(service: DesiredService): service is BackedUp {
+export function hasBackup(service: DesiredService): service is BackedUp {
   return service.backup !== undefined;
 }
 
