@@ -153,6 +153,24 @@ describeHost('a machine on which one thing after another goes wrong', () => {
     expect(await host.sh('ls -d /var/tmp/reeve-bootstrap* 2>/dev/null || true')).toBe('');
   });
 
+  it('enters no node that its bucket cannot be asked for, and says when to do it again (R61)', async () => {
+    const other = '/root/user-data';
+    const place = ['--store', 's3://state', '--endpoint', 'http://127.0.0.1:1'];
+    await host.write(other, printUserData(['--sha256', readSum(), '--node', 'web-1', ...place]), '0700');
+    // Six tries, ten seconds apart.
+    await host.write('/usr/local/sbin/sleep', '#!/bin/sh\necho slept\n', '0755');
+    const credentials = ['AWS_ACCESS_KEY_ID=test', 'AWS_SECRET_ACCESS_KEY=test'];
+    const end = await host.run(['env', '-i', `PATH=${systemPath}`, ...credentials, other]);
+    await host.sh('rm /usr/local/sbin/sleep');
+    expect([end.status, end.stdout.match(/slept/g)?.length, end.stderr.trim().split('\n').at(-1)]).toEqual([
+      69,
+      5,
+      'bootstrap: reeve is installed, and the node is not entered: do this again once its store can be reached, as told above',
+    ]);
+    expect(end.stderr).toContain('ECONNREFUSED 127.0.0.1:1');
+    expect(await host.exists('/etc/reeve/reeve.yaml')).toBe(false);
+  });
+
   it('goes on with what is there, and says that its units cannot be placed', async () => {
     await host.write(`${machineUnits}/reeve.target.wants`, 'in the way');
     for (const [status, message] of [
@@ -209,7 +227,13 @@ describeHost('a machine of launch-pad’s', () => {
     await host.copy(script, '/root');
     const address = `http://127.0.0.1:8000/${file}`;
     const end = await host.run(['/root/bootstrap', '--url', address, '--sha256', readSum()]);
-    expect(end).toMatchObject({ status: 0, stderr: '' });
+    // The machine has neither credentials nor a network, and says so instead of being content.
+    expect([end.status, end.stderr.trim().split('\n').at(-1)]).toEqual([
+      69,
+      expect.stringMatching(
+        /^bootstrap: this machine is set up as a node, and is none before its store can be reached: cannot read /,
+      ),
+    ]);
     const shown = await host.output(['reeve', 'config', 'show']);
     expect(shown).toMatch(/nodeId: app-1/);
     expect(shown).toMatch(/secrets: ssm/);

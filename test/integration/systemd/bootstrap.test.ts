@@ -271,26 +271,6 @@ describe('scripts/bootstrap', () => {
     });
   });
 
-  it('prints user data that AWS takes, whatever token the address has', async () => {
-    const address = `https://state.s3.eu-central-1.amazonaws.com/agent.tar.gz?token=${'a'.repeat(2_500)}`;
-    const words = ['--user-data', '--url', address, '--sha256', sumOf(whole), '--node', "it's"];
-    const { status: code, stdout } = await startProcess(join(scripts, 'bootstrap'), words).ended;
-    expect([code, stdout.split('\n')[0]]).toEqual([0, '#!/bin/sh']);
-    // What AWS takes of it.
-    expect(Buffer.byteLength(stdout)).toBeLessThan(16_384);
-    expect(stdout.split('\n')[2]).toContain(` --node 'it'\\''s'`);
-  });
-
-  it.each([
-    ['cannot use --root with --user-data: at its first boot a machine is made a node', ['--root', '/tmp']],
-    ['cannot print user data: run this script by its path', []],
-  ])('prints no user data that would not do: %s', async (message, more) => {
-    const words = ['--user-data', '--url', 'https://x/y', '--sha256', sumOf(whole), ...more];
-    const program = startProcess('sh', ['-s', '--', ...words]);
-    program.child.stdin.end(readFileSync(join(scripts, 'bootstrap')));
-    expect(await program.ended).toMatchObject({ status: 64, stdout: '', stderr: `bootstrap: ${message}\n` });
-  });
-
   it('leaves nothing of its work behind', () => {
     expect(readdirSync('/var/tmp').filter((name) => name.startsWith('reeve-bootstrap'))).toEqual([]);
   });
