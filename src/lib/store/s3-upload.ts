@@ -70,7 +70,8 @@ function watchSource(source: AsyncIterable<Uint8Array>, end: AbortSignal) {
     const iterator = source[Symbol.asyncIterator]();
     const read = () =>
       iterator.next().catch((error: unknown) => {
-        failure ??= { error };
+        // After the end it fails because nobody reads it any more, which is not why there was an end.
+        if (!end.aborted) failure ??= { error };
         throw error;
       });
     let isOver = false;

@@ -161,6 +161,24 @@ describe('a large object', () => {
     await expect.poll(() => isEnded).toBe(true);
   });
 
+  it('tells of the part that is refused, and not of the source that fails for it', async () => {
+    let given = 0;
+    const { promise: unread, reject: endSource } = Promise.withResolvers<never>();
+    const iterator: AsyncIterator<Uint8Array> = {
+      next: async () => (given++ < 11 ? { value: Buffer.alloc(mebibyte) } : await unread),
+      return: async () => {
+        endSource(new Error('nobody reads it'));
+        return { done: true, value: undefined };
+      },
+    };
+    proxy.fault = ({ method, path }) =>
+      method === 'PUT' && path.includes('partNumber') ? refusal(403, 'AccessDenied') : undefined;
+    await expect(
+      store.putStream('refused/b.gz', { [Symbol.asyncIterator]: () => iterator }),
+    ).rejects.toMatchObject({ name: 'UnavailableError', code: 'denied' });
+    expect(await listUploads('refused')).not.toContain('fleet/refused/b.gz');
+  });
+
   it('sends a part again that was lost on the way', async () => {
     let lost = false;
     proxy.fault = ({ path }) => {
