@@ -1,5 +1,6 @@
 // One call to a cloud service: its client's settings, its deadline, and its failure in our words.
 import { UnavailableError } from '../errors.ts';
+import { answerLimit } from './answer-size.ts';
 import { toCloudError } from './failures.ts';
 import { originNotes } from './origins.ts';
 import type { CloudPlace } from './settings.ts';
@@ -22,7 +23,7 @@ export function buildClientSettings({ region, endpoint }: CloudPlace) {
     region,
     ...(endpoint === undefined ? {} : { endpoint }),
     maxAttempts: 3,
-    extensions: originNotes,
+    extensions: [...originNotes, answerLimit],
     requestHandler: { connectionTimeout: connectMs, requestTimeout: attemptMs, throwOnRequestTimeout: true },
   };
 }
@@ -38,6 +39,7 @@ export function dropRetryAfter<Next extends (args: never) => Promise<unknown>>(n
     } catch (error) {
       const { $response } = error as { $response?: { headers: Record<string, string> } };
       delete $response?.headers['retry-after'];
+      delete $response?.headers['x-amz-retry-after'];
       throw error;
     }
   };

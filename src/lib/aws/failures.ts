@@ -1,5 +1,6 @@
 // Errors of cloud services as ours: what is refused, what is missing, what may work the next time.
 import { describeError, InputError, ReeveError, systemErrorCode, UnavailableError } from '../errors.ts';
+import { LongAnswer } from './answer-size.ts';
 import { describeConnection } from './connection-failures.ts';
 import { type Asked, askedFor } from './origins.ts';
 
@@ -20,6 +21,9 @@ export function statusOf(error: unknown): number | undefined {
  */
 export function toCloudError(error: unknown, action: string): ReeveError {
   if (error instanceof ReeveError) return error;
+  if (error instanceof LongAnswer) {
+    return new UnavailableError(`cannot ${action}: ${error.message}`, { code: 'answer' });
+  }
   const asked = askedFor(error);
   const foreign = describeForeign(error, asked);
   // What could not be parsed may be quoted, and be a secret: such an error is not kept as the cause.
@@ -30,7 +34,7 @@ export function toCloudError(error: unknown, action: string): ReeveError {
   if (status === undefined || systemErrorCode(error) !== undefined) {
     return toConnectionError(error, action, asked);
   }
-  const name = error instanceof Error ? error.name : 'Error';
+  const name = error instanceof Error ? toOneLine(error.name) : 'Error';
   const text = textOf(error);
   const cause = text === unknownText ? `${status} without a reason` : `${status} ${name}: ${text}`;
   if (isSkewed(name, text)) {
@@ -46,7 +50,14 @@ export function toCloudError(error: unknown, action: string): ReeveError {
 }
 
 function textOf(error: unknown): string {
-  return describeError(error).replaceAll(/\s+/g, ' ').trim();
+  return toOneLine(describeError(error));
+}
+
+/** Of a reason: what is longer explains nothing. */
+const maxReasonLength = 1000;
+
+function toOneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim().slice(0, maxReasonLength);
 }
 
 /** There is no answer, or the SDK has not come to asking. */

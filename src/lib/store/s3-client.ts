@@ -1,7 +1,8 @@
 // The S3 client and one call by it. What is given here is not looked for elsewhere: each default that the SDK has to find out
 // is a file to read at every start. Credentials alone it finds by itself.
 import { S3Client } from '@aws-sdk/client-s3';
-import { callCloud } from '../aws/call.ts';
+import { answerLimit } from '../aws/answer-size.ts';
+import { callCloud, dropRetryAfter } from '../aws/call.ts';
 import { statusOf } from '../aws/failures.ts';
 import { originNotes } from '../aws/origins.ts';
 import type { CloudPlace } from '../aws/settings.ts';
@@ -45,12 +46,12 @@ export function buildS3Client(
     use === 'documents'
       ? { requestTimeout: attemptMs, throwOnRequestTimeout: true }
       : { socketTimeout: idleMs };
-  return new S3Client({
+  const client = new S3Client({
     region,
     // A bucket's own host name is for AWS, whose certificates cover it.
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     maxAttempts,
-    extensions: originNotes,
+    extensions: [...originNotes, answerLimit],
     retryMode: 'standard',
     logger: silent,
     requestHandler: { connectionTimeout: connectMs, ...limits, logger: silent },
@@ -68,6 +69,9 @@ export function buildS3Client(
     sigv4aSigningRegionSet: [],
     userAgentAppId: 'reeve',
   });
+  // What a service asks for may be longer than all the time there is for its tries: they would end before it is told why.
+  client.middlewareStack.add(dropRetryAfter, { step: 'finalizeRequest', priority: 'low' });
+  return client;
 }
 
 /** It would write to stderr: that callers wait for a connection, for one, which they are meant to. */

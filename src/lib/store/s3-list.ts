@@ -8,11 +8,15 @@ import { UnavailableError } from '../errors.ts';
 import { type Bucket, callS3 } from './s3-client.ts';
 import { ForeignAnswer, requireEtag } from './s3-object.ts';
 
+/** A million keys: one that is longer does not end. */
+const maxPages = 1000;
+
 /** Whole keys, the bucket's prefix included, in the service's own order. */
 export async function listObjects(bucket: Bucket, listed: string): Promise<S3Object[]> {
   const { client, name, prefix } = bucket;
   const objects: S3Object[] = [];
   let token: string | undefined;
+  let pages = 0;
   do {
     const command = new ListObjectsV2Command({
       ...{ Bucket: name, Prefix: `${prefix}${listed}`, ContinuationToken: token },
@@ -25,7 +29,8 @@ export async function listObjects(bucket: Bucket, listed: string): Promise<S3Obj
     const decode = page.EncodingType === 'url' ? decodeKey : (key: string) => key;
     for (const { Key: key = '', ...about } of page.Contents ?? [])
       objects.push({ ...about, Key: decode(key) });
-    token = requireNext(bucket, page, token);
+    pages += 1;
+    token = requireNext(bucket, page, { token, pages });
   } while (token !== undefined);
   return objects;
 }
@@ -43,10 +48,13 @@ export function requireListing<Page extends Pick<ListObjectsV2CommandOutput, 'Na
 function requireNext(
   { name }: Bucket,
   { IsTruncated: isTruncated, NextContinuationToken: next }: ListObjectsV2CommandOutput,
-  last: string | undefined,
+  last: { token: string | undefined; pages: number },
 ): string | undefined {
   if (isTruncated !== true) return undefined;
-  if (next !== undefined && next !== last) return next;
+  if (last.pages === maxPages) {
+    throw new UnavailableError(`cannot list bucket "${name}": it does not end within ${maxPages} pages`);
+  }
+  if (next !== undefined && next !== last.token) return next;
   throw new UnavailableError(
     `cannot list bucket "${name}": the service breaks off and does not say how to go on`,
   );

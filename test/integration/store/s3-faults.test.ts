@@ -65,6 +65,22 @@ describe('what may work the next time', () => {
     expect(asked()).toEqual(['GET', 'GET', 'GET', 'GET']);
   });
 
+  it('says what a service has answered that asks for an hour, and tries as often', async () => {
+    proxy.fault = () => refusal(503, 'SlowDown', 'Please reduce.');
+    proxy.answerHeaders = { 'retry-after': '3600' };
+    await expect(store.get('a.json')).rejects.toMatchObject({
+      message: `cannot read ${subject()}: 503 SlowDown: Please reduce.`,
+    });
+    expect(asked()).toEqual(['GET', 'GET', 'GET', 'GET']);
+  });
+
+  it('tells in one line what a service says in many', async () => {
+    proxy.fault = () => refusal(400, 'One\nTwo', `three\nfour${'!'.repeat(5000)}`);
+    const error: unknown = await store.get('a.json').catch((failure: unknown) => failure);
+    const { message } = error as Error;
+    expect(message).toMatch(/: 400 One Two: three four!{900,1000}$/);
+  });
+
   it('gives up on an answer that breaks off each time', async () => {
     proxy.fault = () => ({ kind: 'cutAnswer' });
     await expect(store.get('a.json')).rejects.toMatchObject({

@@ -49,3 +49,27 @@ it.each([
     'cannot list bucket "state": the service breaks off and does not say how to go on',
   );
 });
+
+it('is given up where it has another page each time', async () => {
+  const pages = Array.from({ length: 1001 }, (_, page) => more(String(page)));
+  const store = await openService(pages);
+  await expect(store.list('')).rejects.toThrow(
+    'cannot list bucket "state": it does not end within 1000 pages',
+  );
+});
+
+it('is not taken into memory where it is longer than a page can be', async () => {
+  const long = object('a').repeat((16 * 1024 * 1024) / object('a').length + 1);
+  const store = await openService([long]);
+  await expect(store.list('')).rejects.toMatchObject({
+    ...{ name: 'UnavailableError', code: 'answer' },
+    message: 'cannot list "" in store "s3://state": an answer of more than 16 MB',
+  });
+});
+
+it('has room for the longest page there is', async () => {
+  // Nobody's keys here, but as long as keys can be.
+  const foreign = object(encodeURIComponent('é'.repeat(512))).repeat(999);
+  const store = await openService([`<EncodingType>url</EncodingType>${foreign}${object('a')}`]);
+  expect((await store.list('')).map(({ key }) => key)).toContain('a');
+});

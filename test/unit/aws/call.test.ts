@@ -43,7 +43,7 @@ describe('a call', () => {
 });
 
 it('takes from an error how long the service asks to wait, and nothing else', async () => {
-  const headers = { 'retry-after': '3600', date: 'today' };
+  const headers = { 'retry-after': '3600', 'x-amz-retry-after': '3600000', date: 'today' };
   const error = Object.assign(new Error('throttled'), { $response: { headers } });
   const handle = dropRetryAfter(async () => {
     throw error;
