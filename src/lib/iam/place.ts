@@ -19,9 +19,19 @@ export type PolicyPlace = CloudAccount & {
   uses: Pick<ClusterConfig, 'secrets' | 'notify' | 'logs' | 'balancer'>;
 };
 
+/** Those that are no part of `aws`, by what names of their regions begin with. */
+const partitions = [
+  ['cn-', 'aws-cn'],
+  ['us-gov-', 'aws-us-gov'],
+  ['eusc-', 'aws-eusc'],
+  ['us-iso-', 'aws-iso'],
+  ['us-isob-', 'aws-iso-b'],
+  ['eu-isoe-', 'aws-iso-e'],
+  ['us-isof-', 'aws-iso-f'],
+] as const;
+
 export function partitionOf(region: string): string {
-  if (region.startsWith('cn-')) return 'aws-cn';
-  return region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
+  return partitions.find(([beginning]) => region.startsWith(beginning))?.[1] ?? 'aws';
 }
 
 export function bucketArn({ partition }: CloudAccount, bucket: string): string {

@@ -226,6 +226,20 @@ describe('the policy of a role', () => {
     expect(allows({ action: 'sqs:ReceiveMessage', resource: arn })).toBe(true);
   });
 
+  it.each([
+    ['eu-central-1', 'aws'],
+    ['us-east-1', 'aws'],
+    ['cn-north-1', 'aws-cn'],
+    ['us-gov-west-1', 'aws-us-gov'],
+    ['eusc-de-east-1', 'aws-eusc'],
+    ['us-iso-east-1', 'aws-iso'],
+    ['us-isob-east-1', 'aws-iso-b'],
+    ['eu-isoe-west-1', 'aws-iso-e'],
+    ['us-isof-south-1', 'aws-iso-f'],
+  ])('knows the partition of %s', (region, partition) => {
+    expect(partitionOf(region)).toBe(partition);
+  });
+
   it.each(['app', 'edge', 'deploy'] as const)('%s fits into a role', (role) => {
     const longest = {
       ...place,
