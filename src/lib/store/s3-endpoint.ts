@@ -31,7 +31,7 @@ export async function findEndpoint({ client, name }: Pick<Bucket, 'client' | 'na
   );
   await client.send(command);
   const [{ protocol, hostname, port, path }] = requests as [HttpRequest];
-  const isByPath = path.startsWith(`/${name}`);
+  const isByPath = path.split('/').includes(name);
   const host = isByPath || !hostname.startsWith(`${name}.`) ? hostname : hostname.slice(name.length + 1);
   return {
     origin: `${protocol}//${host}${port === undefined ? '' : `:${port}`}`,

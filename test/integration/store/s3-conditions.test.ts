@@ -29,7 +29,7 @@ beforeEach(async () => {
   proxy.reset();
 });
 
-/** `endpoint: undefined`: wherever the SDK finds it. */
+/** `endpoint: null`: wherever the SDK finds it. */
 function open({
   limits = defaultS3Limits,
   endpoint = proxy.endpoint,

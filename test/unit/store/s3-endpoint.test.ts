@@ -37,10 +37,12 @@ it.each([
   ['http://127.0.0.1:9000', false],
   ['http://[::1]:9000', false],
   ['http://state.example.com', false],
+  ['http://state.example.com/base', false],
   ['https://s3.amazonaws.com.example.com', false],
   ['https://notamazonaws.com', false],
 ])('is what the configuration names: %s', async (endpoint, isAws) => {
-  expect(await find('eu-central-1', endpoint)).toEqual({ origin: endpoint, isAws });
+  const { origin } = new URL(endpoint);
+  expect(await find('eu-central-1', endpoint)).toEqual({ origin, isAws });
 });
 
 it('is what the environment names, without its credentials and the name of the bucket', async () => {
