@@ -1,12 +1,12 @@
 // Removes unused images, and one volume when a person names it. Never started by a timer for volumes.
 import { parseDesired } from '../cluster/desired.ts';
 import { deploysPrefix, desiredKey } from '../cluster/keys.ts';
-import { managedFilter, ownershipOf, parseReplicaLabels, volumeName } from '../cluster/names.ts';
+import { ownershipOf, parseReplicaLabels, volumeName } from '../cluster/names.ts';
 import { type DesiredService, serviceKey } from '../cluster/wire.ts';
 import { requireRole } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { openEngine } from '../docker/client.ts';
-import type { Engine } from '../docker/types.ts';
+import type { ContainerSummary, Engine } from '../docker/types.ts';
 import { describeError, InputError, StepError } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
@@ -23,10 +23,11 @@ export async function pruneImages(ctx: Context, options: PruneOptions): Promise<
   const work = async (): Promise<Outcome> => {
     const engine = openEngine({ socket: cluster.docker.socket, log: ctx.log, signal: ctx.signal });
     try {
+      const containers = await engine.listContainers({ labels: [] });
       const steps = planPrune({
         images: await engine.listImages(),
-        usedImages: await readUsedImages(engine),
-        containers: await readOwn(engine, cluster.nodeId),
+        usedImages: new Set(containers.flatMap(({ image, imageId }) => [image, imageId])),
+        containers: findOwn(containers, cluster.nodeId),
         ...(await readServices(ctx, cluster)),
         known: await readImagesUsed(ctx),
       });
@@ -93,13 +94,7 @@ async function removeUnusedVolume(engine: Engine, name: string): Promise<void> {
   await engine.removeVolume(name);
 }
 
-async function readUsedImages(engine: Engine): Promise<Set<string>> {
-  const containers = await engine.listContainers({ labels: [] });
-  return new Set(containers.flatMap(({ image, imageId }) => [image, imageId]));
-}
-
-async function readOwn(engine: Engine, nodeId: string): Promise<OwnContainer[]> {
-  const containers = await engine.listContainers({ labels: [managedFilter] });
+function findOwn(containers: readonly ContainerSummary[], nodeId: string): OwnContainer[] {
   return containers.flatMap(({ id, name, labels, state }) => {
     const identity = parseReplicaLabels(labels);
     if (identity === undefined || ownershipOf(labels, nodeId) !== 'ours') return [];
