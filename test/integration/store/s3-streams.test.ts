@@ -163,7 +163,10 @@ describe('a large object', () => {
 
   it('tells of the part that is refused, and not of the source that fails for it', async () => {
     let given = 0;
-    const { promise: unread, reject: endSource } = Promise.withResolvers<never>();
+    let endSource = (_error: Error): void => {};
+    const unread = new Promise<never>((_, reject) => {
+      endSource = reject;
+    });
     const iterator: AsyncIterator<Uint8Array> = {
       next: async () => (given++ < 11 ? { value: Buffer.alloc(mebibyte) } : await unread),
       return: async () => {
