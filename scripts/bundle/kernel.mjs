@@ -8,7 +8,7 @@ import { relative } from 'node:path';
 const leastUses = 5;
 const mostBytes = 160_000;
 /** An edge has no engine and nothing to reconcile, and most nodes no cloud: that stays out, however often it is used. */
-const never = /^src\/lib\/(docker\/|reconcile\/|aws\/(call|failures)\.ts)/;
+const never = /^src\/lib\/(docker\/|reconcile\/|aws\/(?!settings\.ts))/;
 
 /** The kernel's modules and our own entry points, as paths from the root, from the metafile of a build without a kernel. */
 export function planKernel({ inputs, outputs }, entry) {
