@@ -126,10 +126,12 @@ export async function explainBucket(
       code: 'no-bucket',
     });
   }
-  if (statusOf(error) !== 301 && error.name !== 'AuthorizationHeaderMalformed') return undefined;
   const region = (error as { $response?: { headers?: Record<string, string> } }).$response?.headers?.[
     'x-amz-bucket-region'
   ];
+  // A proxy sends elsewhere, too, and then the region is not what is wrong.
+  const isSaid = region !== undefined || error.name === 'PermanentRedirect';
+  if (!(statusOf(error) === 301 && isSaid) && error.name !== 'AuthorizationHeaderMalformed') return undefined;
   const cause = region === undefined ? 'is in another region' : `is in region ${region}`;
   return new ConfigError(`cannot ${action}: bucket "${name}" ${cause}: set cluster.region`, {
     cause: error,

@@ -253,6 +253,11 @@ describe('what trying again does not cure', () => {
     }
   });
 
+  it('takes no proxy that sends elsewhere for another region', async () => {
+    proxy.fault = () => foreignPage(301);
+    await expect(store.get('a.json')).rejects.toMatchObject({ name: 'UnavailableError', code: 'answer' });
+  });
+
   it('refuses what is wrong for good', async () => {
     proxy.fault = () => refusal(400, 'InvalidRequest');
     await expect(store.put('a.json', 'x')).rejects.toMatchObject({
