@@ -1,5 +1,5 @@
 // Starting runs: of a schedule, recorded first and never twice; of a one-off service, once for as long as its container is kept.
-import { containerName } from '../cluster/names.ts';
+import { containerName, ownershipOf, parseReplicaLabels } from '../cluster/names.ts';
 import { type DesiredService, serviceKey } from '../cluster/wire.ts';
 import { describeError, StepError } from '../errors.ts';
 import { makeAndStart, rememberingFailure, resolveEnv } from './apply-start.ts';
@@ -83,12 +83,9 @@ async function isStartedRun(
 ): Promise<boolean> {
   try {
     const details = await session.engine.inspectContainer(name);
-    if (details?.labels['reeve.node'] !== session.nodeId) return false;
-    const isThis =
-      fireMs === undefined
-        ? details.labels['launchpad.jobRun'] === service.jobRun?.id
-        : details.labels['launchpad.cronFire'] === String(fireMs);
-    if (!isThis) return false;
+    if (details === undefined || ownershipOf(details.labels, session.nodeId) !== 'ours') return false;
+    const { cronFire, jobRun } = parseReplicaLabels(details.labels) ?? {};
+    if (fireMs === undefined ? jobRun !== service.jobRun?.id : cronFire !== fireMs) return false;
     if (details.state !== 'created') return true;
     await session.engine.removeContainer(details.id, { force: true });
   } catch (error) {
