@@ -10,7 +10,7 @@ import { openDatabaseServer } from './engines.ts';
 import { tellError } from './errors.ts';
 import type { Manifest } from './manifest.ts';
 import { dumpKey, setKey, stampOf } from './names.ts';
-import { openBackupStore } from './place.ts';
+import { ensureOwnDirectory, openBackupStore } from './place.ts';
 import { type BackupTurn, chooseDatabases } from './plan.ts';
 import type { Attempt, DatabaseResult } from './record.ts';
 import { openSet, type SetWriter } from './set.ts';
@@ -96,6 +96,7 @@ async function dumpServer(work: Work): Promise<SetResult> {
     );
   }
   const { backup = { bucket: '', prefix: '' } } = turn.service;
+  await ensureOwnDirectory(ctx.paths, backup.bucket);
   const { store, prefix } = await openBackupStore({ cluster: session.cluster, signal: ctx.signal }, backup);
   const stamp = stampOf(turn.fire);
   const { directory } = session;

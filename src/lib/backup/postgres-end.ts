@@ -11,7 +11,8 @@ import { terminateSql } from './postgres-sql.ts';
  * marker is an argument, so that neither the shell nor grep has it in its own environment.
  */
 const endScript = `
-find() { grep -lsF -- "PGAPPNAME=$1" /proc/[0-9]*/environ; status=$?; [ "$status" -le 2 ] || exit "$status"; }
+command -v grep >/dev/null && command -v sleep >/dev/null || exit 127
+find() { grep -lsF -- "PGAPPNAME=$1" /proc/[0-9]*/environ; }
 end() { for file in $(find "$1"); do pid=\${file#/proc/}; kill -s "$2" "\${pid%/environ}" 2>/dev/null; done; }
 end "$1" TERM
 for try in 1 2 3; do [ -n "$(find "$1")" ] || exit 0; sleep 1; done

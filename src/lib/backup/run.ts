@@ -1,7 +1,5 @@
 // One run of `backup`: what is due, service by service, each under its own lock. An attempt is recorded after it was made: a run
 // that is killed makes the same set again, under the same keys.
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type NodeConfig, requireRole } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { openEngine } from '../docker/client.ts';
@@ -10,7 +8,6 @@ import { BusyError, InputError } from '../errors.ts';
 import { serviceLock } from '../lock/names.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
-import { ensureDirectory } from '../state/directory.ts';
 import { writeDocument } from '../state/document.ts';
 import { appendHistory } from '../state/history.ts';
 import { type RunTeller, recordRun } from '../state/record-run.ts';
@@ -18,7 +15,6 @@ import { type BackupSession, backUpService, type ServiceOutcome } from './back-u
 import { findDatabaseContainer } from './container.ts';
 import { type DumpLimits, defaultLimits } from './engine.ts';
 import { gatherBackups } from './gather.ts';
-import { storeUrlOf } from './place.ts';
 import { type BackupOptions, type BackupTurn, planBackups } from './plan.ts';
 import { pruneService } from './prune.ts';
 import { forgetOthers, recordAnchors, recordAttempt } from './record.ts';
@@ -155,7 +151,6 @@ async function takeTurn(
     const about = { engine, nodeId: cluster.nodeId, paths: ctx.paths, now: ctx.clock.now(), log: ctx.log };
     const found = await findDatabaseContainer(about, turn.service);
     if ('missing' in found) return { kind: 'deferred', reason: found.missing };
-    await ensureOwnDirectory(ctx, turn.service.backup?.bucket ?? '');
     const earlier = ledger.value.services[turn.key];
     const outcome = await backUpService(session, turn, { container: found.container, earlier });
     if (outcome.kind !== 'attempted') return outcome;
@@ -169,12 +164,4 @@ async function takeTurn(
     if (error instanceof BusyError) return { kind: 'deferred', reason: error.message };
     throw error;
   }
-}
-
-/** Below our own state directory nothing is ever mounted that could be missing. */
-async function ensureOwnDirectory({ paths }: Context, bucket: string): Promise<void> {
-  const url = storeUrlOf(bucket);
-  if (!url.startsWith('file:')) return;
-  const path = fileURLToPath(url);
-  if (path.startsWith(join(paths.stateDir, '/'))) await ensureDirectory(path);
 }
