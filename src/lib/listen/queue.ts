@@ -1,5 +1,6 @@
 // Listens to one queue for a window: waits until it exists, polls it, and wakes a concern for what comes. What a message says
 // does not matter: the tick reads the desired state itself.
+import { isMissingQueue } from '../aws/missing-queue.ts';
 import { mapBounded } from '../bounded.ts';
 import type { BaseContext } from '../context.ts';
 import { describeError } from '../errors.ts';
@@ -9,7 +10,6 @@ import {
   deleteMessages,
   findQueue,
   hiddenSeconds,
-  isMissingQueue,
   type Queue,
   type Queues,
   receiveMessages,
@@ -50,7 +50,7 @@ export async function listenToQueue(
 ): Promise<QueueReport> {
   const { untilMs, pace } = window;
   const report: QueueReport = { queue: name, concern, messages: 0, missing: false, trouble: undefined };
-  const ear: Ear = { url: undefined, report, pace };
+  const ear: Ear = { url: undefined, undeleted: undefined, report, pace };
   for (;;) {
     const secondsLeft = Math.round((untilMs - performance.now()) / 1000);
     if (ctx.signal.aborted || secondsLeft < 1) return report;
@@ -62,8 +62,14 @@ export async function listenToQueue(
   }
 }
 
-/** Where the queue is, once it has been found. */
-type Ear = { url: string | undefined; report: QueueReport; pace: Pace };
+type Ear = {
+  /** Where the queue is, once it has been found. */
+  url: string | undefined;
+  /** Why what came last could not be deleted. */
+  undeleted: string | undefined;
+  report: QueueReport;
+  pace: Pace;
+};
 
 /** Answers how long to wait before the next poll, in milliseconds. */
 async function pollOnce(ctx: Ctx, queues: Queues, ear: Ear, waitSeconds: number): Promise<number> {
@@ -84,6 +90,7 @@ async function pollOnce(ctx: Ctx, queues: Queues, ear: Ear, waitSeconds: number)
   }
   const taken = await takeMessages(ctx, queues, { queue, concern: report.concern, receipts });
   report.messages += taken.messages;
+  tellUndeleted(ctx, ear, taken.trouble);
   // What is not deleted comes again, from some services at once.
   return taken.trouble === undefined ? 0 : pace.failureMs;
 }
@@ -115,6 +122,17 @@ function tellTrouble({ log }: Ctx, report: QueueReport, trouble: string): void {
   if (report.trouble === trouble) log.debug(trouble);
   else log.warning(trouble);
   report.trouble = trouble;
+}
+
+/** The same that failed comes again and again, and fails as before. */
+function tellUndeleted({ log }: Ctx, ear: Ear, trouble: string | undefined): void {
+  if (trouble !== undefined) {
+    if (trouble === ear.undeleted) log.debug(trouble);
+    else log.warning(trouble);
+  } else if (ear.undeleted !== undefined) {
+    log.info(`messages of queue ${ear.report.queue} are deleted again`);
+  }
+  ear.undeleted = trouble;
 }
 
 /** Of one burst, so that all of it is deleted before SQS gives it again; more come with the next poll. */
@@ -151,8 +169,6 @@ async function takeMessages(
     );
   });
   const [trouble] = failures.filter((failure) => failure !== undefined);
-  // They come again, and wake once more.
-  if (trouble !== undefined) ctx.log.warning(trouble);
   return { messages: all.length, trouble };
 }
 

@@ -2,9 +2,10 @@
 // again in here: whoever listens does that, and tells of it.
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import { buildClientSettings, callCloud } from '../aws/call.ts';
+import { isMissingQueue } from '../aws/missing-queue.ts';
 import type { CloudPlace } from '../aws/settings.ts';
 import { readShape } from '../aws/shape.ts';
-import { ReeveError, UnavailableError } from '../errors.ts';
+import { UnavailableError } from '../errors.ts';
 
 /**
  * For how long what has been received is not given again: time to delete it in. No longer, since a poll that was cut off may
@@ -58,10 +59,6 @@ export async function findQueue(
     if (isMissingQueue(error)) return undefined;
     throw error;
   }
-}
-
-export function isMissingQueue(error: unknown): boolean {
-  return error instanceof ReeveError && /QueueDoesNotExist|NonExistentQueue/.test(error.code);
 }
 
 export type Queue = { name: string; url: string };

@@ -1,5 +1,6 @@
 // A queue for each node that is to hear of changes: only the cluster's topic sends to it, and it is subscribed. What is there
 // is found by two lists, so that a release to a fleet that has it all changes nothing and asks once a node.
+import { isMissingQueue } from '../aws/missing-queue.ts';
 import { mapBounded } from '../bounded.ts';
 import {
   findOtherTopic,
@@ -10,7 +11,7 @@ import {
   queuePolicy,
   queuePrefix,
 } from '../cluster/notification.ts';
-import { describeError, ReeveError, StepError } from '../errors.ts';
+import { describeError, StepError } from '../errors.ts';
 import {
   createQueue,
   findQueue,
@@ -79,7 +80,7 @@ async function guardQueue(
     await writeQueuePolicy(queues, url, wanted);
     return true;
   } catch (error) {
-    if (error instanceof ReeveError && /QueueDoesNotExist|NonExistentQueue/.test(error.code)) return false;
+    if (isMissingQueue(error)) return false;
     throw error;
   }
 }

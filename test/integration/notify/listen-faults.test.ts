@@ -181,8 +181,8 @@ describe('an ear', () => {
     expect(performance.now() - stoppedAt).toBeLessThan(700);
   });
 
-  it('does not spin where nothing can be deleted and messages come again at once', async () => {
-    const { notified, ear } = await startHearing();
+  it('does not spin where nothing can be deleted and messages come again at once, and says so once', async () => {
+    const { notified, ear, send } = await startHearing();
     const again: Fault = { ...empty, body: '{"Messages":[{"MessageId":"1","ReceiptHandle":"1"}]}' };
     notified.proxy.fault = ({ action }) => {
       if (action === 'DeleteMessageBatch') return refusedBySqs(403, 'AccessDenied');
@@ -194,6 +194,15 @@ describe('an ear', () => {
     await expect.poll(() => notified.proxy.seen.length, limit).toBeGreaterThanOrEqual(6);
     // 200 ms give or take a quarter for two requests.
     expect(notified.proxy.seen.length).toBeLessThan(((performance.now() - startedAt) / 150) * 2 + 4);
+    const warnings = ear.lines.filter((line) => line.startsWith('warning'));
+    expect(warnings).toEqual([
+      expect.stringMatching(`^warning: cannot delete messages of queue ${name}: 403 `),
+    ]);
+    notified.proxy.fault = () => undefined;
+    await send();
+    await expect
+      .poll(() => ear.lines.at(-1), limit)
+      .toBe(`info: messages of queue ${name} are deleted again`);
   });
 
   it('that is stopped in a burst which cannot be deleted ends within what its unit has for a stop', async () => {
