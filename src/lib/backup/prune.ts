@@ -11,9 +11,10 @@ import { applyRemovals, type RemovalResult } from './apply-prune.ts';
 import { type Inventory, readInventory } from './inventory.ts';
 import { openBackupStore } from './place.ts';
 import { planRemovals, type Removal } from './plan-prune.ts';
+import { readRecorded } from './recorded.ts';
 import { renderPrune, toPruneEvents } from './render-prune.ts';
 import { type DatabaseRetention, findClockFault, findPolicyFault, planRetention } from './retention.ts';
-import { type BackedUp, findOverlap, readBackedUp, readRecorded } from './services.ts';
+import { type BackedUp, findOverlap, readBackedUp } from './services.ts';
 import type { BackupsDocument } from './state.ts';
 
 export type ServicePrune = {

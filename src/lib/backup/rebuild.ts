@@ -38,6 +38,7 @@ export function addService(document: BackupsDocument, key: string, { dumps }: In
   );
   const service = { lastRunAt: newest.at.toISOString(), lastSuccessAt: null, lastError: null, databases };
   return {
+    ...document,
     anchors: { ...document.anchors, [backupAnchor(key)]: newest.at.getTime() },
     services: { ...document.services, [key]: service },
   };

@@ -1,5 +1,13 @@
 // What an attempt makes of backups.json. Pure.
-import { type BackupsDocument, backupAnchor, type DatabaseBackups, type ServiceBackups } from './state.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { type DesiredService, serviceKey } from '../cluster/wire.ts';
+import {
+  type BackupsDocument,
+  backupAnchor,
+  type DatabaseBackups,
+  type KnownSchedule,
+  type ServiceBackups,
+} from './state.ts';
 
 /** What came of one database. */
 export type DatabaseResult =
@@ -44,6 +52,7 @@ export function recordAttempt(document: BackupsDocument, attempt: Attempt): Back
     databases: recordDatabases(before.databases, attempt),
   };
   return {
+    ...document,
     anchors: isScheduled ? { ...document.anchors, [backupAnchor(key)]: fire.getTime() } : document.anchors,
     services: { ...document.services, [key]: service },
   };
@@ -101,5 +110,26 @@ export function forgetOthers(document: BackupsDocument, known: ReadonlySet<strin
   const isSame =
     anchors.length === Object.keys(document.anchors).length &&
     services.length === Object.keys(document.services).length;
-  return isSame ? document : { anchors: Object.fromEntries(anchors), services: Object.fromEntries(services) };
+  if (isSame) return document;
+  return { ...document, anchors: Object.fromEntries(anchors), services: Object.fromEntries(services) };
+}
+
+/** The schedules of these services, and those known before of others that are desired and cannot be read. */
+export function recordSchedules(
+  document: BackupsDocument,
+  services: readonly DesiredService[],
+  known: ReadonlySet<string> | undefined,
+): BackupsDocument {
+  const { schedules = {} } = document;
+  const read = new Set(services.map(serviceKey));
+  const unread = Object.entries(schedules).filter(
+    ([key]) => !read.has(key) && (known === undefined || known.has(key)),
+  );
+  const own = services.flatMap((service): [string, KnownSchedule][] => {
+    if (service.backup === undefined) return [];
+    const { schedule, timeZone = null } = service.backup;
+    return [[serviceKey(service), { schedule, timeZone }]];
+  });
+  const recorded = Object.fromEntries([...unread, ...own]);
+  return isDeepStrictEqual(recorded, schedules) ? document : { ...document, schedules: recorded };
 }

@@ -17,7 +17,7 @@ import { type DumpLimits, defaultLimits } from './engine.ts';
 import { gatherBackups } from './gather.ts';
 import { type BackupOptions, type BackupTurn, planBackups } from './plan.ts';
 import { pruneService } from './prune.ts';
-import { forgetOthers, recordAnchors, recordAttempt } from './record.ts';
+import { forgetOthers, recordAnchors, recordAttempt, recordSchedules } from './record.ts';
 import { renderBackup, type TurnResult, toEvents } from './render.ts';
 import { hasBackup } from './services.ts';
 import { type BackupsDocument, backupsDocument, backupsPath } from './state.ts';
@@ -63,7 +63,8 @@ async function backUp(
   const ledger = openBackups(ctx, world.document);
   await ledger.update((document) => {
     const anchored = plan.anchored.map(({ key }) => key);
-    const recorded = recordAnchors(document, anchored, world.facts.now);
+    const { services, now } = world.facts;
+    const recorded = recordSchedules(recordAnchors(document, anchored, now), services, world.known);
     return world.known === undefined ? recorded : forgetOthers(recorded, world.known);
   });
   const endsAt = ctx.clock.now().getTime() + runMs;

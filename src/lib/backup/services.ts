@@ -1,14 +1,12 @@
-// The services of this node that have backups, as their desired state names them, and what is known of these. Read-only.
+// The services of this node that have backups, as their desired state names them. Read-only.
 import { parseDesired } from '../cluster/desired.ts';
 import { desiredKey } from '../cluster/keys.ts';
 import { type DesiredService, serviceKey } from '../cluster/wire.ts';
 import type { NodeConfig } from '../config/rules.ts';
 import type { BaseContext } from '../context.ts';
 import { InputError } from '../errors.ts';
-import { readDocument } from '../state/document.ts';
 import { openStore } from '../store/open.ts';
 import { storeUrlOf } from './place.ts';
-import { type BackupsDocument, backupsDocument, backupsPath, emptyBackups } from './state.ts';
 
 export type BackedUp = DesiredService & { backup: NonNullable<DesiredService['backup']> };
 
@@ -31,17 +29,6 @@ export async function readBackedUp(
 
 export function hasBackup(service: DesiredService): service is BackedUp {
   return service.backup !== undefined;
-}
-
-/** What the last runs have recorded; nothing where that is missing or damaged, which the next run tells. */
-export async function readRecorded({
-  paths,
-  clock,
-  log,
-}: Pick<BaseContext, 'paths' | 'clock' | 'log'>): Promise<BackupsDocument> {
-  const how = { now: clock.now(), log, repair: false };
-  const read = await readDocument(backupsPath(paths), backupsDocument, how);
-  return read.kind === 'ok' || read.kind === 'recovered' ? read.value : emptyBackups;
 }
 
 /** The other one whose backups lie where this one's do, or around or below: retention would meet both. */

@@ -27,9 +27,14 @@ export type ServiceBackups = {
   databases: Readonly<Record<string, DatabaseBackups>>;
 };
 
+/** As the service's definition has it. */
+export type KnownSchedule = { schedule: string; timeZone: string | null };
+
 export type BackupsDocument = {
   /** Last fire by `backup:<project>/<service>`, epoch milliseconds. */
   anchors: Readonly<Record<string, number>>;
+  /** By `<project>/<service>`: what tells whether a backup is overdue. */
+  schedules?: Readonly<Record<string, KnownSchedule>>;
   /** By `<project>/<service>`. */
   services: Readonly<Record<string, ServiceBackups>>;
 };
@@ -41,6 +46,7 @@ export const backupsDocument = defineDocument<BackupsDocument>({
   parse: (raw) => ({
     anchors: requireRecordOf(raw, 'anchors', (value): value is number => Number.isSafeInteger(value)),
     services: requireRecordOf(raw, 'services', isServiceBackups),
+    ...(raw['schedules'] !== undefined && { schedules: requireRecordOf(raw, 'schedules', isKnownSchedule) }),
   }),
 });
 
@@ -51,6 +57,10 @@ export function backupsPath(paths: Pick<Paths, 'stateDir'>): string {
 /** No clash with a cron service of the same name. */
 export function backupAnchor(key: string): string {
   return `backup:${key}`;
+}
+
+function isKnownSchedule(value: unknown): value is KnownSchedule {
+  return isRecord(value) && typeof value['schedule'] === 'string' && isTextOrNull(value['timeZone']);
 }
 
 function isServiceBackups(value: unknown): value is ServiceBackups {

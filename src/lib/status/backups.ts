@@ -1,47 +1,74 @@
 // How each database's backups stand, for people: a run that ended well says nothing of one that has failed for days.
 import { formatBytes } from '../backup/bytes.ts';
-import { backupsDocument, backupsPath, type DatabaseBackups, type ServiceBackups } from '../backup/state.ts';
+import type { DatabaseFreshness, ServiceFreshness } from '../backup/freshness.ts';
+import { readRecorded } from '../backup/recorded.ts';
 import type { Context } from '../context.ts';
 import { foldLines, renderTable } from '../report/table.ts';
-import { readDocument } from '../state/document.ts';
 import { ago } from './ago.ts';
 
-export type BackupsView = Readonly<Record<string, ServiceBackups>>;
+export type BackupsView = readonly ServiceFreshness[];
 
 /** None where there are none, or where what is known of them was damaged, which the next run tells. */
-export async function readBackupsView({ paths, log }: Context, now: Date): Promise<BackupsView> {
-  const read = await readDocument(backupsPath(paths), backupsDocument, { now, log, repair: false });
-  return read.kind === 'ok' || read.kind === 'recovered' ? read.value.services : {};
+export async function readBackupsView(ctx: Context, now: Date): Promise<BackupsView> {
+  const document = await readRecorded(ctx);
+  if (Object.keys({ ...document.services, ...document.schedules }).length === 0) return [];
+  // What follows schedules is loaded only where there are any.
+  const { judgeFreshness } = await import('../backup/freshness.ts');
+  return judgeFreshness(document, now);
 }
 
 export function isBackupWrong(view: BackupsView): boolean {
-  return Object.values(view).some(
-    ({ lastError, databases }) =>
-      lastError !== null || Object.values(databases).some((database) => database.lastError !== null),
+  return view.some(({ state, databases }) =>
+    [state, ...databases.map((database) => database.state)].some(
+      (one) => one === 'stale' || one === 'failing',
+    ),
   );
 }
 
-export function renderBackups(view: BackupsView, now: Date): string[] {
-  const rows = Object.entries(view).flatMap(([key, service]) => renderService(key, service, now));
-  return rows.length === 0
-    ? []
-    : renderTable(['BACKUP OF', 'DATABASE', 'LAST GOOD', 'SIZE', 'EVIDENCE', 'ERROR'], rows);
+/** As `--json` has it, by service and by database. */
+export function describeBackups(view: BackupsView, now: Date): object {
+  return Object.fromEntries(
+    view.map(({ key, state, lastError, databases }) => [
+      key,
+      {
+        state,
+        lastError,
+        databases: Object.fromEntries(
+          databases.map(({ name, ...database }) => [name, { ...database, ageMs: ageOf(database, now) }]),
+        ),
+      },
+    ]),
+  );
 }
 
-function renderService(key: string, { databases, lastError }: ServiceBackups, now: Date): string[][] {
-  const known = Object.entries(databases);
-  const isTold = lastError === null || known.some(([, database]) => database.lastError !== null);
+function ageOf({ lastSuccessAt }: Pick<DatabaseFreshness, 'lastSuccessAt'>, now: Date): number | null {
+  return lastSuccessAt === null ? null : now.getTime() - Date.parse(lastSuccessAt);
+}
+
+export function renderBackups(view: BackupsView, now: Date): string[] {
+  const rows = view.flatMap((service) => renderService(service, now));
+  return rows.length === 0
+    ? []
+    : renderTable(['BACKUP OF', 'DATABASE', 'STATE', 'LAST GOOD', 'SIZE', 'EVIDENCE', 'ERROR'], rows);
+}
+
+function renderService({ key, state, databases, lastError }: ServiceFreshness, now: Date): string[][] {
+  const isTold = lastError === null || databases.some((database) => database.lastError !== null);
+  const isAlone = databases.length === 0;
   return [
-    ...known.map(([name, database]) => [key, JSON.stringify(name), ...renderDatabase(database, now)]),
-    ...(isTold ? [] : [[key, '', '', '', '', foldLines(lastError)]]),
+    ...databases.map((database) => [key, JSON.stringify(database.name), ...renderDatabase(database, now)]),
+    ...(isTold && !isAlone
+      ? []
+      : [[key, '', state, isAlone ? 'never' : '', '', '', foldLines(lastError ?? '')]]),
   ];
 }
 
 function renderDatabase(
-  { lastSuccessAt, sizeBytes, level, lastError }: DatabaseBackups,
+  { state, lastSuccessAt, sizeBytes, level, lastError }: DatabaseFreshness,
   now: Date,
 ): string[] {
   return [
+    state,
     lastSuccessAt === null ? 'never' : ago(lastSuccessAt, now),
     sizeBytes === null ? '' : formatBytes(sizeBytes),
     level ?? '',

@@ -13,7 +13,13 @@ import { type RunRecord, readRuns } from '../state/run-record.ts';
 import { isSystemdRunning } from '../systemd/invocation.ts';
 import { formatDuration } from '../time.ts';
 import { ago } from './ago.ts';
-import { type BackupsView, isBackupWrong, readBackupsView, renderBackups } from './backups.ts';
+import {
+  type BackupsView,
+  describeBackups,
+  isBackupWrong,
+  readBackupsView,
+  renderBackups,
+} from './backups.ts';
 import { describeEdge, type EdgeView, isEdgeWrong, renderEdge } from './edge.ts';
 
 /** `nextAt` where a timer will run it again; `off` where the configuration has no use for it. */
@@ -67,7 +73,7 @@ export async function showNode(ctx: Context): Promise<Outcome> {
       publishedAt: view.published?.lastWriteAt ?? null,
       services,
       ...(view.edge && { edge: describeEdge(view.edge) }),
-      backups: view.backups,
+      backups: describeBackups(view.backups, now),
       concerns: view.runs,
       locks: view.locks,
       holds: view.holds,
