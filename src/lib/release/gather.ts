@@ -70,7 +70,7 @@ export async function readDefaultEdge({ store, clusterId }: Target): Promise<str
   return typeof edge === 'string' ? edge : undefined;
 }
 
-/** Desired states that the node had before, newest first. One that cannot be read is left out. */
+/** Desired states that the node has had, the present one among them, newest first. One that cannot be read is left out. */
 export async function readEarlier(
   { store, clusterId }: Target,
   node: string,
