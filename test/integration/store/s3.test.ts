@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 
 describeStoreContract('a bucket', () => makePlace());
-describeStoreContract('a part of a bucket', () => makePlace('/fleet/a b'));
+describeStoreContract('a part of a bucket', () => makePlace('/fleet/a%20b'));
 
 async function makePlace(prefix = ''): Promise<StorePlace> {
   buckets += 1;
