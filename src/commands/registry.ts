@@ -124,6 +124,26 @@ export const commands: readonly CommandSpec[] = [
     load: () => import('./backup-verify.ts'),
   },
   {
+    path: 'backup restore',
+    summary: 'restore a dump into a database of the running container',
+    arguments: [
+      { name: '<project/service>', description: 'the service' },
+      { name: '<database>', description: 'whose dump; one that looks like an option comes after --' },
+    ],
+    options: [
+      {
+        flags: '--to <name>',
+        description: 'into this database, made where it is missing (default: its own)',
+      },
+      setOption,
+      { flags: '--force', description: 'replace a database that is not empty' },
+      { flags: '--globals', description: 'make the roles that are missing first' },
+      yesOption,
+    ],
+    locks: true,
+    load: () => import('./backup-restore.ts'),
+  },
+  {
     path: 'heartbeat',
     summary: 'report this node alive, if it is',
     locks: true,

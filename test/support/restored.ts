@@ -1,4 +1,9 @@
 // What restores are tried with, and what they may leave in an engine: nothing.
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Manifest, TableRows } from '../../src/lib/backup/manifest.ts';
 import { askDocker } from './node.ts';
 
 /** Statements that make one of each kind of thing that a dump has; 5 tables with 1019 rows. */
@@ -16,11 +21,11 @@ export const richSql: readonly string[] = [
   "CREATE TABLE shop.log_2 PARTITION OF shop.log FOR VALUES FROM ('2026-02-01') TO ('2026-03-01')",
   "INSERT INTO shop.log SELECT date '2026-01-25' + n, 'line' FROM generate_series(1, 15) n",
   'CREATE MATERIALIZED VIEW shop.total AS SELECT count(*) AS items, sum(gross) AS gross FROM shop.item',
-  'CREATE TABLE raw (id int, bytes bytea, words text)',
-  "INSERT INTO raw VALUES (1, '\\x0d0a00ff', E'\\r\\n\\t\\\\'), (2, '', ''), (3, NULL, E'naïve \\u2603')",
+  'CREATE TABLE public.raw (id int, bytes bytea, words text)',
+  "INSERT INTO public.raw VALUES (1, '\\x0d0a00ff', E'\\r\\n\\t\\\\'), (2, '', ''), (3, NULL, E'naïve \\u2603')",
   "SELECT lo_from_bytea(4711, '\\x0d0a00ff1a')",
-  'CREATE TABLE one (n int DEFAULT 1, UNIQUE (n))',
-  'INSERT INTO one VALUES (1)',
+  'CREATE TABLE public.one (n int DEFAULT 1, UNIQUE (n))',
+  'INSERT INTO public.one VALUES (1)',
   "SELECT setval('shop.item_id_seq', 4242)",
   'GRANT SELECT ON shop.item TO readers',
 ];
@@ -30,7 +35,7 @@ export const digestSql = `
 SELECT (SELECT md5(string_agg(i::text, '|' ORDER BY id)) FROM shop.item i),
   (SELECT tableowner FROM pg_tables WHERE tablename = 'item'),
   (SELECT count(*) FROM shop.log_1), (SELECT count(*) FROM shop.log_2), (SELECT t::text FROM shop.total t),
-  (SELECT string_agg(r::text, '|' ORDER BY id) FROM raw r),
+  (SELECT string_agg(r::text, '|' ORDER BY id) FROM public.raw r),
   (SELECT encode(lo_get(4711), 'hex')), (SELECT last_value FROM shop.item_id_seq),
   (SELECT relacl::text FROM pg_class WHERE relname = 'item')`;
 
@@ -44,4 +49,22 @@ export async function listScratch(socket: string, nodeId: string): Promise<strin
 export async function listVolumes(socket: string): Promise<string[]> {
   const names = (await askDocker(socket, ['volume', 'ls', '-q'])).split('\n');
   return names.filter((name) => name !== '').sort();
+}
+
+/** What a set says of one of its dumps, and the dump itself, as if the dump had been this text from the beginning. */
+export function forgeDump(
+  directory: string,
+  manifestPath: string,
+  { database, sql, rows = [] }: { database: string; sql: string; rows?: readonly TableRows[] },
+): void {
+  const manifest = JSON.parse(readFileSync(manifestPath, 'utf8')) as Manifest;
+  const bytes = gzipSync(sql);
+  const databases = manifest.databases.map((record) => {
+    if (record.database !== database) return record;
+    writeFileSync(join(directory, record.key), bytes);
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const sizes = { sizeBytes: bytes.length, rawBytes: Buffer.byteLength(sql) };
+    return { ...record, ...sizes, sha256, tables: [...rows] };
+  });
+  writeFileSync(manifestPath, JSON.stringify({ ...manifest, databases }));
 }

@@ -105,12 +105,15 @@ async function createDatabase(
   else await ask(programs, createDatabaseSql, { variables: { name, encoding: as.encoding ?? '' } });
 }
 
+/** Short steps that are done to their end, also by a run that is told to stop. */
+const settled = (): { signal: AbortSignal } => ({ signal: new AbortController().signal });
+
 async function dropDatabase(programs: Programs, name: string): Promise<void> {
-  await ask(programs, dropDatabaseSql, { variables: { name } });
+  await ask(programs, dropDatabaseSql, { variables: { name }, ...settled() });
 }
 
 async function renameDatabase(programs: Programs, from: string, to: string): Promise<void> {
-  await ask(programs, renameDatabaseSql, { variables: { from, to }, beside: to });
+  await ask(programs, renameDatabaseSql, { variables: { from, to }, beside: to, ...settled() });
 }
 
 async function countRows(programs: Programs, name: string) {
@@ -176,13 +179,13 @@ async function replaceDatabase(programs: Programs, from: string, to: string): Pr
   await ask(programs, copySettingsSql, { variables: { name: from, like: to }, beside: to });
   const old = `${from}-old`;
   const terminate = (): Promise<string[]> =>
-    ask(programs, terminateInSql, { variables: { name: to }, beside: to });
+    ask(programs, terminateInSql, { variables: { name: to }, beside: to, ...settled() });
   for (let tried = 1; ; tried++) {
     await terminate();
     const end = new AbortController();
     const terminating = repeat(terminate, end.signal);
     try {
-      await ask(programs, swapDatabasesSql, { variables: { from, to, old }, beside: to });
+      await ask(programs, swapDatabasesSql, { variables: { from, to, old }, beside: to, ...settled() });
       break;
     } catch (error) {
       if (tried === swapTries || programs.signal.aborted) throw error;
@@ -191,7 +194,8 @@ async function replaceDatabase(programs: Programs, from: string, to: string): Pr
       await terminating;
     }
   }
-  await dropDatabase(programs, old);
+  // The restore is done; the next one removes what this cannot.
+  await dropDatabase(programs, old).catch(() => {});
 }
 
 /** What it throws is told by what it is done for. */

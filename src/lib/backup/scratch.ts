@@ -22,8 +22,8 @@ export type ScratchPlace = {
 
 export type Scratch = {
   server: DatabaseServer;
-  /** Where it is of another image than the dump's server was. */
-  note?: string;
+  /** Where it is another server than the dump's was. */
+  notes: readonly string[];
 };
 
 /** What a new server may take until it takes connections, in milliseconds. */
@@ -63,7 +63,9 @@ export async function withScratch<T>(
       limits,
     });
     await waitUntilReady(place, id, server);
-    return await work({ server, ...(note === undefined ? {} : { note }) });
+    const { version } = await server.describe();
+    const notes = [...(note === undefined ? [] : [note]), ...noteVersions(version, about.manifest)];
+    return await work({ server, notes });
   } finally {
     await removeScratch(engine, id).catch((error: unknown) => {
       ctx.log.warning(`the scratch container is left to the next run: ${describeError(error)}`, { id });
@@ -94,6 +96,12 @@ async function chooseImage(
     throw new StepError(`cannot start a server: ${gone}, and neither is ${service.image}`);
   }
   return { image: service.image, note: `${gone}: restored with ${service.image}` };
+}
+
+/** What goes into one major version need not go into another. */
+function noteVersions(version: string, { serverVersion }: Manifest): string[] {
+  const [major, dumped] = [version, serverVersion].map((one) => one.split('.', 1)[0]);
+  return major === dumped ? [] : [`restored with version ${version}, and dumped from ${serverVersion}`];
 }
 
 /** Of the service's own variables those that say how a server is set up. The password is nobody's. */

@@ -73,7 +73,7 @@ async function lookAtAll(session: VerifySession, set: SetToVerify, where: Where)
     const finding = await lookAtDump(session, { set, record, dump, where });
     databases.push({ database: record.database, finding });
   }
-  const notes = where !== undefined && 'note' in where && where.note !== undefined ? [where.note] : [];
+  const notes = isScratch(where) ? where.notes : [];
   return { ...(globals === undefined ? {} : { globals }), databases, notes };
 }
 
