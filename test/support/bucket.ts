@@ -1,5 +1,6 @@
 // A part of a bucket behind a network that a test looks into: what nodes are given of it, and what they have asked.
 
+import { onTestFinished } from 'vitest';
 import { renderDocument } from '../../src/lib/cluster/wire.ts';
 import type { ClusterConfig } from '../../src/lib/config/config.ts';
 import { cloudRegion, startCloud } from './cloud.ts';
@@ -12,15 +13,23 @@ export type Bucket = {
   readonly env: Readonly<Record<string, string>>;
   read(key: string): Promise<unknown>;
   write(key: string, document: unknown): Promise<void>;
+  /** Its first thousand keys, in order. */
+  list(): Promise<string[]>;
+  remove(key: string): Promise<void>;
   /** `METHOD key` of what was asked since the last time; of a list its prefix. */
   takeAsked(): string[];
 };
 
 const bucket = 'state';
 
-export async function startBucket(): Promise<Bucket> {
-  const { endpoint, env } = await startCloud({ buckets: [bucket] });
-  const proxy = await startFaultyProxy(endpoint);
+/** Tests that share one pass their own hook. */
+export async function startBucket({
+  whenFinished = onTestFinished,
+}: {
+  whenFinished?: (clean: () => Promise<void>) => void;
+} = {}): Promise<Bucket> {
+  const { endpoint, env } = await startCloud({ buckets: [bucket], whenFinished });
+  const proxy = await startFaultyProxy(endpoint, whenFinished);
   const send = async (key: string, init?: RequestInit): Promise<Response> => {
     const answer = await fetch(`${endpoint}/${bucket}/${key}`, init);
     if (answer.ok) return answer;
@@ -33,6 +42,13 @@ export async function startBucket(): Promise<Bucket> {
     read: async (key) => (await send(key)).json(),
     write: async (key, document) => {
       await send(key, { method: 'PUT', body: renderDocument(document) });
+    },
+    list: async () => {
+      const found = (await (await send('?list-type=2')).text()).matchAll(/<Key>([^<]*)<\/Key>/g);
+      return [...found].map(([, key = '']) => key).sort();
+    },
+    remove: async (key) => {
+      await send(key, { method: 'DELETE' });
     },
     takeAsked: () => {
       const asked = proxy.seen.map(({ method, path }) => {
