@@ -15,6 +15,14 @@ export async function readEngineVersion(connection: Connection, deadlineMs: numb
   );
 }
 
+/** The directory that the engine keeps its volumes below; undefined where it does not tell. */
+export async function readDataRoot(connection: Connection, deadlineMs: number): Promise<string | undefined> {
+  return await connection.read(
+    { action: 'ask where it keeps its data', method: 'GET', path: '/info', deadline: total(deadlineMs) },
+    (json) => (isRecord(json) ? textOf(json['DockerRootDir']) : '') || undefined,
+  );
+}
+
 /** Undefined where the container is gone. */
 export async function readLogSetting(
   connection: Connection,

@@ -4,11 +4,12 @@ import { compileConfig } from '../config/compile.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import { readMainSource } from '../config/load.ts';
 import { describeProblem } from '../config/problems.ts';
-import { ConfigError, describeError } from '../errors.ts';
+import { ConfigError, describeError, InputError, UnavailableError } from '../errors.ts';
 import { readHolds } from '../hold/holds.ts';
 import type { Check } from './check.ts';
 import { type Finding, failure, formatBytes, ok, orOk, skipped, warning } from './finding.ts';
 import { gatherAgents } from './gather-agents.ts';
+import { gatherBackups } from './gather-backups.ts';
 import { gatherBalancer, gatherCaddy } from './gather-edge.ts';
 import { gatherEngine } from './gather-engine.ts';
 import {
@@ -23,6 +24,7 @@ import { gatherFailures, gatherLocks, gatherRuns } from './gather-runs.ts';
 import { gatherStore } from './gather-store.ts';
 import { gatherPendingChanges } from './gather-units.ts';
 import { judgeAgents } from './judge-agents.ts';
+import { judgeBackups } from './judge-backups.ts';
 import { judgeBalancer } from './judge-balancer.ts';
 import { judgeCaddy } from './judge-caddy.ts';
 import { judgeContainers, judgeEngine, judgeEngineFailure } from './judge-engine.ts';
@@ -51,6 +53,7 @@ export const checks: readonly Check[] = [
   { name: 'locks', run: async (world) => judgeLocks(await gatherLocks(world), world.now) },
   { name: 'engine', run: checkEngine },
   { name: 'store', run: checkStore },
+  { name: 'backups', run: checkBackups },
   {
     name: 'caddy',
     run: forEdges(async (world, cluster) => judgeCaddy(await gatherCaddy(world, cluster), world.now)),
@@ -98,7 +101,7 @@ async function checkEngine({ config }: World): Promise<Finding[]> {
   }
 }
 
-function isApp(cluster: ClusterConfig | undefined): cluster is ClusterConfig {
+function isApp(cluster: ClusterConfig | undefined): cluster is ClusterConfig & { nodeId: string } {
   return cluster?.nodeId !== undefined && cluster.roles.includes('app');
 }
 
@@ -117,6 +120,19 @@ async function checkStore(world: World): Promise<Finding[]> {
     return judgeStore(await gatherStore(world, cluster));
   } catch (error) {
     return judgeStoreFailure(cluster, describeSilence(error));
+  }
+}
+
+/** Machines without backups are not bothered with a line, and why the desired state cannot be read is told of the store. */
+async function checkBackups(world: World): Promise<Finding[]> {
+  const { cluster } = world.config ?? {};
+  if (!isApp(cluster)) return [];
+  try {
+    const { nodeId, agentId = nodeId } = cluster;
+    return judgeBackups(await gatherBackups(world, { ...cluster, nodeId, agentId }), world.now);
+  } catch (error) {
+    if (error instanceof InputError || error instanceof UnavailableError) return [];
+    throw error;
   }
 }
 
