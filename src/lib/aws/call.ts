@@ -1,4 +1,5 @@
 // One call to a cloud service: its client's settings, its deadline, and its failure in our words.
+import { waitUntil } from '../abort.ts';
 import { UnavailableError } from '../errors.ts';
 import { answerLimit } from './answer-size.ts';
 import { toCloudError } from './failures.ts';
@@ -58,8 +59,7 @@ export async function callCloud<Answer>(
   const deadline = AbortSignal.timeout(Math.ceil(deadlineMs));
   const end = AbortSignal.any(signal === undefined ? [deadline] : [deadline, signal]);
   try {
-    end.throwIfAborted();
-    return await Promise.race([send(end), rejectAtEnd(end)]);
+    return await waitUntil(end, () => send(end));
   } catch (error) {
     if (signal?.aborted === true) {
       throw new UnavailableError(`cannot ${action}: interrupted`, { code: 'INTERRUPTED' });
@@ -70,10 +70,4 @@ export async function callCloud<Answer>(
     }
     throw toCloudError(error, action);
   }
-}
-
-function rejectAtEnd(end: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    end.addEventListener('abort', () => reject(end.reason), { once: true });
-  });
 }

@@ -2,6 +2,7 @@
 // A deadline for the whole would be a guess, so that each silence has one.
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { waitUntil } from '../abort.ts';
 import { UnavailableError } from '../errors.ts';
 import { confirmAbsence } from './s3-absence.ts';
 import { type Bucket, buildS3Client, describeAction } from './s3-client.ts';
@@ -47,9 +48,11 @@ async function getStream(bucket: Bucket, key: string): Promise<AsyncIterable<Uin
   const { client, name, prefix, signal } = bucket;
   const options = { ...(signal === undefined ? {} : { abortSignal: signal }) };
   try {
-    const found = await confirmAbsence(bucket, key, options, () =>
-      client.send(new GetObjectCommand({ Bucket: name, Key: `${prefix}${key}` }), options),
-    );
+    const ask = () =>
+      confirmAbsence(bucket, key, options, () =>
+        client.send(new GetObjectCommand({ Bucket: name, Key: `${prefix}${key}` }), options),
+      );
+    const found = await (signal === undefined ? ask() : waitUntil(signal, ask));
     return found && readChunks(bucket, key, found.Body as Readable);
   } catch (error) {
     throw await explainStream(bucket, error, 'read', key);

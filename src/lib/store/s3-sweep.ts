@@ -1,6 +1,7 @@
 // The end of uploads that runs have left which were killed. Their parts are paid for, and nobody sees them.
 import { dirname } from 'node:path';
 import { AbortMultipartUploadCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
+import { waitUntil } from '../abort.ts';
 import type { Bucket, CallOptions } from './s3-client.ts';
 
 /** What nobody has ended by then nobody will. */
@@ -15,13 +16,14 @@ export async function endStaleUploads(bucket: Bucket, key: string): Promise<void
   const directory = `${bucket.prefix}${dirname(key)}/`.replace(/(^|\/)\.\/$/, '$1');
   const deadline = AbortSignal.timeout(sweepMs);
   const abortSignal = bucket.signal === undefined ? deadline : AbortSignal.any([deadline, bucket.signal]);
+  // Whatever goes wrong, see above.
+  await waitUntil(abortSignal, () => endPages(bucket, directory, { abortSignal })).catch(() => {});
+}
+
+async function endPages(bucket: Bucket, directory: string, options: CallOptions): Promise<void> {
   let from: Marker | undefined = {};
-  try {
-    for (let page = 0; page < maxPages && from !== undefined; page++) {
-      from = await endPage(bucket, directory, from, { abortSignal });
-    }
-  } catch {
-    // See above.
+  for (let page = 0; page < maxPages && from !== undefined; page++) {
+    from = await endPage(bucket, directory, from, options);
   }
 }
 

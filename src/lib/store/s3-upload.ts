@@ -2,6 +2,7 @@
 // the parts that are there already.
 import { Readable } from 'node:stream';
 import { AbortMultipartUploadCommand, type S3Client } from '@aws-sdk/client-s3';
+import { waitUntil } from '../abort.ts';
 import { toCloudError } from '../aws/failures.ts';
 import { UnavailableError } from '../errors.ts';
 import { type Bucket, describeAction, explainBucket } from './s3-client.ts';
@@ -52,10 +53,12 @@ export async function uploadStream(
  */
 function buildUploadClient(client: S3Client, end: AbortController): S3Client {
   const send = async (command: Parameters<S3Client['send']>[0]): Promise<unknown> => {
+    const sendUntil = async (abortSignal: AbortSignal): Promise<unknown> =>
+      await waitUntil(abortSignal, () => client.send(command, { abortSignal }));
     if (command instanceof AbortMultipartUploadCommand) {
-      return await client.send(command, { abortSignal: AbortSignal.timeout(endMs) }).catch(() => undefined);
+      return await sendUntil(AbortSignal.timeout(endMs)).catch(() => undefined);
     }
-    return await client.send(command, { abortSignal: end.signal }).catch((error: unknown) => {
+    return await sendUntil(end.signal).catch((error: unknown) => {
       end.abort(error);
       throw error;
     });
@@ -86,17 +89,6 @@ function watchSource(source: AsyncIterable<Uint8Array>, end: AbortSignal) {
     }
   }
   return { chunks: chunks(), failure: () => failure?.error };
-}
-
-async function waitUntil<Value>(end: AbortSignal, work: () => Promise<Value>): Promise<Value> {
-  end.throwIfAborted();
-  return await new Promise<Value>((resolve, reject) => {
-    const leave = (): void => reject(end.reason);
-    end.addEventListener('abort', leave);
-    work()
-      .then(resolve, reject)
-      .finally(() => end.removeEventListener('abort', leave));
-  });
 }
 
 /** A failure of a large object's way, as the store's users know it. */

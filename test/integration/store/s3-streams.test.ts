@@ -1,6 +1,8 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openS3Store } from '../../../src/lib/store/s3.ts';
 import { defaultS3Limits } from '../../../src/lib/store/s3-client.ts';
 import type { Store } from '../../../src/lib/store/store.ts';
@@ -8,6 +10,7 @@ import { cloudRegion, startCloud } from '../../support/cloud.ts';
 import { type FaultyProxy, startFaultyProxy } from '../../support/faulty-proxy.ts';
 import { refusal } from '../../support/s3-answers.ts';
 import { failingAfter, streamOf } from '../../support/store-contract.ts';
+import { makeTempDir } from '../../support/temp.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -137,6 +140,26 @@ describe('a large object', () => {
       { name: 'UnavailableError', code: 'INTERRUPTED' },
     );
     expect(await listUploads('ends')).toEqual([]);
+  });
+
+  it('ends at once where it is interrupted while credentials do not come', async () => {
+    await store.put('ends/waits', 'x');
+    const directory = makeTempDir();
+    const [file, asked] = [join(directory, 'config'), join(directory, 'asked')];
+    // Longer than the test may take.
+    writeFileSync(file, `[default]\ncredential_process = touch ${asked} && exec sleep 60\n`);
+    vi.stubEnv('AWS_CONFIG_FILE', file);
+    for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) vi.stubEnv(name, undefined);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const controller = new AbortController();
+    const waiting = open(60_000, controller.signal);
+    const ends = [
+      waiting.putStream('ends/credentials.gz', streamOf(chunks(11))),
+      waiting.getStream('ends/waits'),
+    ].map((work) => expect(work).rejects.toMatchObject({ name: 'UnavailableError', code: 'INTERRUPTED' }));
+    await expect.poll(() => existsSync(asked)).toBe(true);
+    controller.abort();
+    await Promise.all(ends);
   });
 
   it('reads no more of its source where a part is refused, and tells that', async () => {
