@@ -3,7 +3,8 @@ import { UsageError } from '../lib/errors.ts';
 import { namePattern } from '../lib/ids.ts';
 import { parseWait } from '../lib/lock/wait.ts';
 import type { Outcome } from '../lib/outcome.ts';
-import { pruneImages, pruneVolume } from '../lib/prune/run.ts';
+import { pruneImages } from '../lib/prune/run.ts';
+import { pruneVolume } from '../lib/prune/volume.ts';
 import { confirm } from '../lib/report/confirm.ts';
 import type { CommandInput } from './command.ts';
 

@@ -1,13 +1,13 @@
-// Removes unused images, and one volume when a person names it. Never started by a timer for volumes.
+// Removes what nothing refers to any more: images, and ended runs of services that are gone.
 import { parseDesired } from '../cluster/desired.ts';
 import { deploysPrefix, desiredKey } from '../cluster/keys.ts';
-import { ownershipOf, parseReplicaLabels, volumeName } from '../cluster/names.ts';
+import { ownershipOf, parseReplicaLabels } from '../cluster/names.ts';
 import { type DesiredService, serviceKey } from '../cluster/wire.ts';
 import { requireRole } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { openEngine } from '../docker/client.ts';
 import type { ContainerSummary, Engine } from '../docker/types.ts';
-import { describeError, InputError, StepError } from '../errors.ts';
+import { describeError, InputError } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
 import { appendHistory } from '../state/history.ts';
@@ -40,60 +40,6 @@ export async function pruneImages(ctx: Context, options: PruneOptions): Promise<
   return await withLock(ctx, 'reconcile', work, { waitMs: options.waitMs });
 }
 
-export type VolumeOptions = {
-  project: string;
-  service: string;
-  name: string;
-  noBackup: boolean;
-  waitMs: number;
-};
-
-/** Refused while a container uses the volume, and without a newer verified backup unless told otherwise. */
-export async function pruneVolume(ctx: Context, options: VolumeOptions): Promise<Outcome> {
-  const cluster = requireRole(ctx.config, 'app', 'prune');
-  const name = volumeName(options, options.name);
-  if (!options.noBackup) {
-    throw new InputError(
-      `cannot remove volume ${name}: no verified backup of ${options.project}/${options.service} is newer than it: make one, or say --no-backup`,
-    );
-  }
-  const work = async (): Promise<Outcome> => {
-    const engine = openEngine({ socket: cluster.docker.socket, log: ctx.log, signal: ctx.signal });
-    try {
-      await removeUnusedVolume(engine, name);
-    } finally {
-      engine.close();
-    }
-    await appendHistory(ctx.paths, [
-      {
-        at: ctx.clock.now().toISOString(),
-        run: ctx.runId,
-        concern: 'prune',
-        action: 'removeVolume',
-        project: options.project,
-        service: options.service,
-        reason: `a person named ${options.name}`,
-        outcome: 'done',
-      },
-    ]);
-    return { outcome: 'done', text: [`removed volume ${name}`], data: { volume: name } };
-  };
-  return await withLock(ctx, 'reconcile', work, { waitMs: options.waitMs });
-}
-
-async function removeUnusedVolume(engine: Engine, name: string): Promise<void> {
-  const volumes = await engine.listVolumes({ namePrefix: name });
-  if (!volumes.some((volume) => volume.name === name)) throw new InputError(`there is no volume ${name}`);
-  const users = (await engine.listContainers({ labels: [] })).filter(({ volumes: used }) =>
-    used.includes(name),
-  );
-  if (users.length > 0) {
-    const names = users.map((user) => user.name).join(', ');
-    throw new StepError(`cannot remove volume ${name}: it is mounted by ${names}`);
-  }
-  await engine.removeVolume(name);
-}
-
 function findOwn(containers: readonly ContainerSummary[], nodeId: string): OwnContainer[] {
   return containers.flatMap(({ id, name, labels, state }) => {
     const identity = parseReplicaLabels(labels);
@@ -104,7 +50,7 @@ function findOwn(containers: readonly ContainerSummary[], nodeId: string): OwnCo
 }
 
 /** Without a valid desired state nothing can be told to be unused. */
-async function readServices(
+export async function readServices(
   ctx: Context,
   cluster: { store: string; clusterId: string; nodeId: string },
 ): Promise<{ services: readonly DesiredService[]; desiredKeys: ReadonlySet<string> }> {
