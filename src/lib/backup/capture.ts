@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { createGunzip, createGzip, type Gunzip } from 'node:zlib';
 import { StepError } from '../errors.ts';
+import { createCollector } from './memory.ts';
 import { writeNewFile } from './temp.ts';
 
 export type Captured = {
@@ -78,10 +79,12 @@ type GzipReader = {
 };
 
 function createGzipReader(): GzipReader {
-  const gunzip = createGunzip({ chunkSize: 256 * 1024 });
+  const gunzip = createGunzip({ chunkSize: 64 * 1024 });
   let rawBytes = 0;
+  const collect = createCollector();
   gunzip.on('data', (chunk: Buffer) => {
     rawBytes += chunk.length;
+    collect(chunk.length);
   });
   const ended = new Promise<void>((resolve, reject) => {
     gunzip.once('end', resolve);

@@ -9,6 +9,7 @@ import { describeError, StepError, UnavailableError } from '../errors.ts';
 import type { Log } from '../report/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Captured } from './capture.ts';
+import { createCollector } from './memory.ts';
 
 /** Waits between tries, in milliseconds. The driver has its own for each request. */
 const pausesMs = [1000, 5000];
@@ -41,10 +42,12 @@ function isPassing(error: unknown): boolean {
 
 async function* readAgain({ path, sha256 }: Captured, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');
+  const collect = createCollector();
   for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
     if (signal.aborted) throw new StepError('interrupted', { code: 'interrupted' });
     hash.update(chunk as Buffer);
     yield chunk as Buffer;
+    collect((chunk as Buffer).length);
   }
   if (hash.digest('hex') !== sha256) {
     throw new StepError('what was captured reads back differently: is the disk sound?', { code: 'damaged' });
