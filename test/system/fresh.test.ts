@@ -42,6 +42,7 @@ describeHost('a fresh machine', () => {
     expect(verified).toMatchObject({ status: 0, stdout: '' });
     const runs = await nextRuns(host);
     expect(Object.keys(runs)).toEqual([
+      'reeve-backup-verify.timer',
       'reeve-backup.timer',
       'reeve-heartbeat.timer',
       'reeve-prune.timer',

@@ -8,7 +8,13 @@ import { describeHost, nextRuns } from '../support/system.ts';
 /** A rollout that takes seconds, so that a fault meets it halfway. */
 const slowly = { healthCheck: { path: '/healthz', intervalMs: 200, timeoutMs: 2000, healthyThreshold: 15 } };
 
-const timers = ['reeve-backup.timer', 'reeve-heartbeat.timer', 'reeve-prune.timer', 'reeve-reconcile.timer'];
+const timers = [
+  'reeve-backup-verify.timer',
+  'reeve-backup.timer',
+  'reeve-heartbeat.timer',
+  'reeve-prune.timer',
+  'reeve-reconcile.timer',
+];
 
 describeHost('a node of two-second ticks', () => {
   let node: Installed;

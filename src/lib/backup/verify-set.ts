@@ -16,6 +16,8 @@ export type VerifySession = ScratchPlace & {
   directory: DumpDirectory;
   /** What is to be done beyond reading. */
   restores: boolean;
+  /** When all of the run has to be over, in milliseconds since the epoch. */
+  endsAt: number;
   /** Tells what takes time now, and for how long it may, in milliseconds. */
   tell(doing: string, forMs: number): Promise<void>;
 };
@@ -102,6 +104,7 @@ async function lookAtDump(
   session: VerifySession,
   { set, record, dump, where }: { set: SetToVerify; record: DumpRecord; dump: Dump; where: Where },
 ): Promise<Finding> {
+  if (Date.now() >= session.endsAt) return { kind: 'unknown', error: 'this run has no time left for it' };
   const { store } = set.place;
   await session.tell(`database ${JSON.stringify(record.database)}`, session.limits.dumpMs);
   return await withFile(session, record.sizeBytes, where, async (path) => {

@@ -35,6 +35,9 @@ export type VerifyOptions = {
   limits?: Partial<DumpLimits>;
 };
 
+/** In which looks at dumps begin; the unit's own time limit lies above it. In milliseconds. */
+export const verifyMs = 10 * 60 * 60_000;
+
 /** Throws BusyError while another run of backups is under way. */
 export async function runVerify(ctx: Context, options: VerifyOptions): Promise<Outcome> {
   const cluster = requireRole(ctx.config, 'app', 'backup verify');
@@ -58,7 +61,8 @@ async function verify(
     await run.tell({ name, startedAt: now.toISOString(), deadlineAt });
   };
   const limits = { ...defaultLimits, ...options.limits };
-  const session = { ctx, engine, nodeId, socket: docker.socket, limits, directory, tell };
+  const endsAt = ctx.clock.now().getTime() + verifyMs;
+  const session = { ctx, engine, nodeId, socket: docker.socket, limits, directory, tell, endsAt };
   try {
     if (options.restores) await sweepScratch(session);
     const world = await gatherBackups(ctx, cluster);

@@ -86,6 +86,12 @@ export const services: readonly ServiceUnit[] = [
     engine: true,
     role: 'app',
   },
+  {
+    unit: 'reeve-backup-verify.service',
+    places: { store: 'read', backups: 'write' },
+    engine: true,
+    role: 'app',
+  },
   { unit: 'reeve-edge.service', places: { store: 'write' }, engine: false, role: 'edge' },
   { unit: 'reeve-listen.service', places: {}, engine: false, listens: true },
   { unit: 'reeve-prune.service', places: { store: 'read' }, engine: true, role: 'app' },

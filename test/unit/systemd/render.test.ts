@@ -77,7 +77,10 @@ describe('drop-ins', () => {
       '[Service]',
       'ReadWritePaths=-/mnt/backups',
     ]);
-    expect((await render(cluster)).map(({ unit }) => unit)).toEqual(['reeve-backup.service']);
+    expect((await render(cluster)).map(({ unit }) => unit)).toEqual([
+      'reeve-backup.service',
+      'reeve-backup-verify.service',
+    ]);
     expect(await render({ backups: 'file:///var/backups/reeve/here' })).toEqual([]);
   });
 
@@ -134,6 +137,7 @@ describe('drop-ins', () => {
       'reeve-reconcile.service',
       'reeve-heartbeat.service',
       'reeve-backup.service',
+      'reeve-backup-verify.service',
       'reeve-prune.service',
       'reeve-failed@.service',
     ]);

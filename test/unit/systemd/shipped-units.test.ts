@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { defaultLimits } from '../../../src/lib/backup/engine.ts';
 import { runMs } from '../../../src/lib/backup/run.ts';
+import { verifyMs } from '../../../src/lib/backup/verify.ts';
 import { activationMs } from '../../../src/lib/reconcile/loop.ts';
 import {
   backupsDirectory,
@@ -160,6 +161,14 @@ describe('services', () => {
     expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(longestMs + 60 * 60_000);
   });
 
+  it('give a look at backups more time than the wait for its lock, the time for restores to begin, and the longest one (O40)', () => {
+    const unit = parseUnit('reeve-backup-verify.service');
+    const waitMs = Number(/--wait (\d+)$/.exec(one(unit, 'Service.ExecStart') ?? '')?.[1]) * 1000;
+    // To fetch it, to restore it, and to count what is there.
+    const longestMs = waitMs + verifyMs + 3 * defaultLimits.dumpMs;
+    expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(longestMs + 60 * 60_000);
+  });
+
   it('give a window of listening and the wait for its lock more time than both', () => {
     const unit = parseUnit('reeve-listen.service');
     const [windowMs = 0, waitMs = 0] = [...(one(unit, 'Service.ExecStart') ?? '').matchAll(/(\d+)/g)].map(
@@ -191,7 +200,7 @@ describe('services', () => {
     expect(one(unit, 'Service.StateDirectory')).toBe('reeve');
     expect(one(unit, 'Service.CacheDirectory')).toBe('reeve');
     // Made by the first command, where it is missing.
-    const keepsBackups = unit.name === 'reeve-backup.service' ? ` -${backupsDirectory}` : '';
+    const keepsBackups = unit.name.startsWith('reeve-backup') ? ` -${backupsDirectory}` : '';
     expect(one(unit, 'Service.ReadWritePaths')).toBe(`-/run/reeve${keepsBackups}`);
     expect(one(unit, 'Service.ExecStartPre')).toMatch(
       /^\+.*test -d \/run\/reeve\/locks \|\| exec systemd-tmpfiles --create reeve\.conf'$/,
