@@ -1,0 +1,57 @@
+// A machine is lost: its databases come back on another one, out of nothing but the bucket and the deploy file.
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startDatabase } from '../../support/database-service.ts';
+import { engineSocket } from '../../support/engine.ts';
+import { askDocker, makeNode } from '../../support/node.ts';
+import { buildPostgresImage } from '../../support/postgres.ts';
+import { digestSql, listVolumes, richSql } from '../../support/restored.ts';
+
+const hooks: (() => void | Promise<void>)[] = [];
+afterAll(async () => {
+  for (const hook of hooks.reverse()) await hook();
+});
+
+describe('a new node', () => {
+  beforeAll(() => buildPostgresImage(engineSocket()));
+
+  it('has what the old one had, with roles and encodings, and goes on making backups (L77, R53)', async () => {
+    const lost = makeNode({ onTestFinished: (clean) => hooks.push(clean) });
+    const before = await startDatabase(lost);
+    await before.psql('CREATE DATABASE shop');
+    for (const statement of richSql) await before.psql(statement, 'shop');
+    await before.psql(
+      "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'",
+    );
+    await before.psql("CREATE TABLE word AS SELECT 'déjà vu'::text AS word", 'latin');
+    const digest = await before.psql(digestSql, 'shop');
+    expect((await lost.reeve('backup', '--now')).status).toBe(0);
+    await askDocker(engineSocket(), ['rm', '-f', '-v', before.container]);
+    const volumes = (await listVolumes(engineSocket())).filter((name) =>
+      name.startsWith('launchpadvol_blog_'),
+    );
+    await askDocker(engineSocket(), ['volume', 'rm', ...volumes]);
+
+    const node = makeNode({ onTestFinished: (clean) => hooks.push(clean) });
+    cpSync(join(lost.stateDir, 'backups'), join(node.stateDir, 'backups'), { recursive: true });
+    const db = await startDatabase(node);
+    for (const name of ['shop', 'latin']) {
+      const end = await node.reeve('backup', 'restore', 'blog/db', name, '--globals');
+      expect(end.status, end.stderr).toBe(0);
+    }
+    expect(await db.psql(digestSql, 'shop')).toBe(digest);
+    const latin = "SELECT word, encode(convert_to(word, 'LATIN1'), 'hex') FROM word";
+    expect(await db.psql(latin, 'latin')).toBe('déjà vu|64e96ae0207675');
+    const encoding = "SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = 'latin'";
+    expect(await db.psql(encoding)).toBe('LATIN1');
+
+    const again = await node.reeve('backup', '--now');
+    expect(again.status, again.stdout).toBe(0);
+    const verified = await node.reeve('backup', 'verify', '--restore');
+    expect(verified.status, verified.stdout).toBe(0);
+    expect(verified.stdout).toMatch(
+      /"latin": restored: 1 tables, 1 rows, in .*\n.*"shop": restored: 5 tables, 1019 rows/,
+    );
+  });
+});
