@@ -26,7 +26,7 @@ export async function rebuildBackups(
   return document;
 }
 
-export function addService(document: BackupsDocument, key: string, { dumps }: Inventory): BackupsDocument {
+function addService(document: BackupsDocument, key: string, { dumps }: Inventory): BackupsDocument {
   const newest = dumps.at(-1);
   if (newest === undefined) return document;
   const good = dumps.filter(({ level }) => level !== 'broken');

@@ -83,7 +83,7 @@ function renderDatabase(result: DatabaseResult, known: DatabaseBackups | undefin
 }
 
 /** How old what could be restored is: what matters more than how the last run went. */
-export function describeLastGood(known: DatabaseBackups | undefined, now: Date): string {
+function describeLastGood(known: DatabaseBackups | undefined, now: Date): string {
   if (known === undefined || known.lastSuccessAt === null) return 'it has no good backup';
   const ageMs = Math.max(0, now.getTime() - Date.parse(known.lastSuccessAt));
   return `its last good backup is ${formatDuration(ageMs)} old`;
