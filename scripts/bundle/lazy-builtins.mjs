@@ -13,6 +13,7 @@ const lateModules = new Set([
   'http',
   'https',
   'net',
+  'readline/promises',
   'tls',
   'zlib',
 ]);

@@ -4,7 +4,6 @@ import { namePattern } from '../lib/ids.ts';
 import { parseWait } from '../lib/lock/wait.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import { pruneImages } from '../lib/prune/run.ts';
-import { pruneVolume } from '../lib/prune/volume.ts';
 import { confirm } from '../lib/report/confirm.ts';
 import type { CommandInput } from './command.ts';
 
@@ -26,5 +25,7 @@ export async function run({ base, options, loadContext }: CommandInput): Promise
     return { outcome: 'nothing-to-do', text: ['not confirmed: nothing was removed'] };
   }
   const noBackup = options['backup'] === false;
+  // What reads backups is loaded only for this.
+  const { pruneVolume } = await import('../lib/prune/volume.ts');
   return await pruneVolume(await loadContext(), { project, service, name, noBackup, waitMs });
 }
