@@ -32,7 +32,7 @@ function kindOf({ failed, looked, all }: { failed: number; looked: number; all: 
 }
 
 /** Whether anything is not as it was asked for. */
-export function isFailed({ error, findings }: VerifiedService): boolean {
+function isFailed({ error, findings }: VerifiedService): boolean {
   if (error !== undefined) return true;
   const all = [findings?.globals, ...(findings?.databases ?? []).map(({ finding }) => finding)];
   return all.some((finding) => finding !== undefined && troubleOf(finding) !== undefined);

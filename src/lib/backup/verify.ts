@@ -133,7 +133,7 @@ async function verifyService(
   if (set === undefined) return { verified: requireNone(name, options.stamp) };
   const manifest = requireManifest(set);
   const dumps = inventory.dumps.filter(({ stamp }) => stamp === set.stamp);
-  const env = await readEnv(session, engine, service);
+  const env = session.restores ? await readEnv(session, engine, service) : [];
   const findings = await verifySet(session, { service, place, manifest, dumps, env });
   const checkedAt = ctx.clock.now();
   const evidence = buildEvidence(findings, { dumps, checkedAt });

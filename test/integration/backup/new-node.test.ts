@@ -2,7 +2,7 @@
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startDatabase } from '../../support/database-service.ts';
+import { aDatabaseDeploy, startDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode } from '../../support/node.ts';
 import { buildPostgresImage } from '../../support/postgres.ts';
@@ -53,5 +53,35 @@ describe('a new node', () => {
     expect(verified.stdout).toMatch(
       /"latin": restored: 1 tables, 1 rows, in .*\n.*"shop": restored: 5 tables, 1019 rows/,
     );
+  });
+
+  it('of another superuser, with passwords on its socket, is restored as well', async () => {
+    const project = 'other';
+    const node = makeNode({ project, onTestFinished: (clean) => hooks.push(clean) });
+    const env = {
+      ...{ POSTGRES_USER: 'chief', POSTGRES_DB: 'shop', POSTGRES_PASSWORD: 'correct horse' },
+      POSTGRES_INITDB_ARGS: '--auth-local=scram-sha-256',
+    };
+    await node.deploy([aDatabaseDeploy({ env })]);
+    expect((await node.reeve('reconcile')).status).toBe(0);
+    const psql = (sql: string): Promise<string> =>
+      askDocker(engineSocket(), [
+        ...['exec', '-e', 'PGPASSWORD=correct horse', `launchpad_${project}_db_0`],
+        ...['psql', '-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-U', 'chief', '-d', 'shop', '-c', sql],
+      ]);
+    await expect.poll(() => psql('SELECT 1').catch(() => ''), { timeout: 60_000 }).toBe('1\n');
+    await psql(
+      "CREATE ROLE app; ALTER ROLE chief PASSWORD 'correct horse'; CREATE TABLE t AS SELECT 1 AS n; ALTER TABLE t OWNER TO app",
+    );
+    expect((await node.reeve('backup', '--now')).status).toBe(0);
+    const verified = await node.reeve('backup', 'verify', '--restore');
+    expect([verified.status, verified.stdout]).toEqual([
+      0,
+      expect.stringContaining('"shop": restored: 1 tables'),
+    ]);
+    await psql('DROP TABLE t; DROP ROLE app');
+    const end = await node.reeve('backup', 'restore', `${project}/db`, 'shop', '--globals');
+    expect(end.status, end.stderr).toBe(0);
+    expect(await psql("SELECT tableowner FROM pg_tables WHERE tablename = 't'")).toBe('app\n');
   });
 });
