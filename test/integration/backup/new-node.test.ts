@@ -1,7 +1,6 @@
 // A machine is lost: its databases come back on another one, out of nothing but the bucket and the deploy file.
-import { cpSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startBucket } from '../../support/bucket.ts';
 import { aDatabaseDeploy, startDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode } from '../../support/node.ts';
@@ -17,7 +16,11 @@ describe('a new node', () => {
   beforeAll(() => buildPostgresImage(engineSocket()));
 
   it('has what the old one had, with roles and encodings, and goes on making backups (L77, R53)', async () => {
-    const lost = makeNode({ onTestFinished: (clean) => hooks.push(clean) });
+    const whenFinished = (clean: () => void | Promise<void>): void => void hooks.push(clean);
+    const { settings, env } = await startBucket({ whenFinished });
+    const { region, endpoint } = settings;
+    const cluster = { region, endpoint, backups: `${settings.store}/kept` };
+    const lost = makeNode({ cluster, env, onTestFinished: whenFinished });
     const before = await startDatabase(lost);
     await before.psql('CREATE DATABASE shop');
     for (const statement of richSql) await before.psql(statement, 'shop');
@@ -33,8 +36,7 @@ describe('a new node', () => {
     );
     await askDocker(engineSocket(), ['volume', 'rm', ...volumes]);
 
-    const node = makeNode({ onTestFinished: (clean) => hooks.push(clean) });
-    cpSync(join(lost.stateDir, 'backups'), join(node.stateDir, 'backups'), { recursive: true });
+    const node = makeNode({ cluster, env, onTestFinished: whenFinished });
     const db = await startDatabase(node);
     for (const name of ['shop', 'latin']) {
       const end = await node.reeve('backup', 'restore', 'blog/db', name, '--globals');
