@@ -61,7 +61,7 @@ export function openSet(place: SetPlace): SetWriter {
 
 /** What an earlier try of this set has said says nothing of the dumps that are about to take the place of its own. */
 async function removeEarlier({ store, prefix, stamp }: SetPlace): Promise<void> {
-  for (const file of ['manifest', 'evidence'] as const) {
+  for (const file of ['manifest', 'evidence', 'pruned'] as const) {
     const key = setKey(prefix, stamp, file);
     if ((await store.head(key)) !== undefined) await store.delete(key);
   }
