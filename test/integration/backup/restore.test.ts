@@ -67,6 +67,7 @@ describe('a restore into a real PostgreSQL', () => {
   });
 
   it('brings each database back under its own name, with its own rows (L77, L78)', async () => {
+    expect((await node.reeve('backup', 'prune')).status).toBe(0);
     for (const name of names) await db.psql(`DROP DATABASE ${identifier(name)}`);
     for (const name of names) {
       const end = await restore('--', name);
