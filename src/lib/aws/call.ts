@@ -18,6 +18,8 @@ export type CloudCall = {
   signal?: AbortSignal | undefined;
 };
 
+export type CallLimit = Pick<CloudCall, 'deadlineMs' | 'signal'>;
+
 /** For services of small answers. The SDK itself tries again what may work then, after a while that grows. */
 export function buildClientSettings({ region, endpoint }: CloudPlace) {
   return {
@@ -70,4 +72,11 @@ export async function callCloud<Answer>(
     }
     throw toCloudError(error, action);
   }
+}
+
+/** A page of somebody else's, as of a proxy in between, reads like an answer that says nothing. */
+export function notAnswered(action: string): UnavailableError {
+  return new UnavailableError(`cannot ${action}: the answer does not say that it is done`, {
+    code: 'answer',
+  });
 }

@@ -53,7 +53,8 @@ export async function listenToQueue(
   const ear: Ear = { url: undefined, undeleted: undefined, report, pace };
   for (;;) {
     const secondsLeft = Math.round((untilMs - performance.now()) / 1000);
-    if (ctx.signal.aborted || secondsLeft < 1) return report;
+    if (ctx.signal.aborted) return report;
+    if (secondsLeft < 1) return { ...report, trouble: report.trouble ?? ear.undeleted };
     const waitSeconds = Math.min(pace.pollSeconds, secondsLeft);
     const pauseMs = await pollOnce(ctx, queues, ear, waitSeconds).catch((error: unknown) =>
       ctx.signal.aborted ? 0 : judgeFailure(ctx, ear, error),

@@ -1,10 +1,9 @@
 // The SQS queues of a cluster's nodes, as far as a release needs them.
 import type { SQSClient } from '@aws-sdk/client-sqs';
-import { buildClientSettings, callCloud, dropRetryAfter } from '../aws/call.ts';
+import { buildClientSettings, type CallLimit, callCloud, dropRetryAfter, notAnswered } from '../aws/call.ts';
 import type { CloudPlace } from '../aws/settings.ts';
 import { readShape } from '../aws/shape.ts';
 import { ReeveError } from '../errors.ts';
-import type { CallLimit } from './topics.ts';
 
 export type QueueService = {
   readonly sdk: typeof import('@aws-sdk/client-sqs');
@@ -58,10 +57,12 @@ export async function createQueue(
     Attributes: { Policy: JSON.stringify(policy) },
   });
   try {
-    const { QueueUrl } = await callCloud({ action: `create queue ${name}`, ...limit }, (abortSignal) =>
+    const action = `create queue ${name}`;
+    const { QueueUrl: url } = await callCloud({ action, ...limit }, (abortSignal) =>
       client.send(command, { abortSignal }),
     );
-    return QueueUrl;
+    if (url === undefined) throw notAnswered(action);
+    return url;
   } catch (error) {
     if (error instanceof ReeveError && /QueueNameExists|QueueAlreadyExists/.test(error.code))
       return undefined;
@@ -71,10 +72,12 @@ export async function createQueue(
 
 export async function findQueue({ sdk, client, limit }: QueueService, name: string): Promise<string> {
   const command = new sdk.GetQueueUrlCommand({ QueueName: name });
-  const { QueueUrl = '' } = await callCloud({ action: `find queue ${name}`, ...limit }, (abortSignal) =>
+  const action = `find queue ${name}`;
+  const { QueueUrl: url } = await callCloud({ action, ...limit }, (abortSignal) =>
     client.send(command, { abortSignal }),
   );
-  return QueueUrl;
+  if (url === undefined) throw notAnswered(action);
+  return url;
 }
 
 export async function readQueuePolicy(

@@ -1,10 +1,8 @@
 // The cluster's SNS topic, as far as a release needs it. The client is loaded here, and only where something is told.
 import type { SNSClient } from '@aws-sdk/client-sns';
-import { buildClientSettings, type CloudCall, callCloud, dropRetryAfter } from '../aws/call.ts';
+import { buildClientSettings, type CallLimit, callCloud, dropRetryAfter, notAnswered } from '../aws/call.ts';
 import type { CloudPlace } from '../aws/settings.ts';
-import { ReeveError, UnavailableError } from '../errors.ts';
-
-export type CallLimit = Pick<CloudCall, 'deadlineMs' | 'signal'>;
+import { ReeveError } from '../errors.ts';
 
 export type TopicService = {
   readonly sdk: typeof import('@aws-sdk/client-sns');
@@ -30,13 +28,6 @@ export async function createTopic({ sdk, client, limit }: TopicService, name: st
   );
   if (arn?.startsWith('arn:') === true && nameOf(arn) === name) return arn;
   throw notAnswered(action);
-}
-
-/** A page of somebody else's, as of a proxy in between, reads like an answer that says nothing. */
-function notAnswered(action: string): UnavailableError {
-  return new UnavailableError(`cannot ${action}: the answer does not say that it is done`, {
-    code: 'answer',
-  });
 }
 
 /** Undefined where there is no such topic, or one that no client of this region and account can have. */

@@ -4,7 +4,7 @@
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { statusOf } from '../aws/failures.ts';
 import { askedFor } from '../aws/origins.ts';
-import { UnavailableError } from '../errors.ts';
+import { describeError, UnavailableError } from '../errors.ts';
 import { type Bucket, type CallOptions, describeAction } from './s3-client.ts';
 import { requireListing } from './s3-list.ts';
 
@@ -25,12 +25,16 @@ export async function confirmAbsence<Found>(
     if (found === 'absent') return undefined;
     if (doubt === 'refused') throw error;
     if (found instanceof Error && found.name === 'NoSuchBucket') throw found;
-    const who = askedFor(error)?.origin;
-    throw new UnavailableError(
-      `cannot ${describeAction(bucket, 'read', key)}: ${who} answers 404, but the list of the bucket does not say so`,
-      { cause: error, code: 'absence' },
-    );
+    throw unconfirmed(describeAction(bucket, 'read', key), error, found);
   }
+}
+
+function unconfirmed(action: string, error: unknown, found: 'present' | Error): UnavailableError {
+  const list = found === 'present' ? 'does not say so' : `cannot be had: ${describeError(found)}`;
+  return new UnavailableError(
+    `cannot ${action}: ${askedFor(error)?.origin} answers 404, but the list of the bucket ${list}`,
+    { cause: error, code: 'absence' },
+  );
 }
 
 function describeDoubt(error: unknown): 'missing' | 'refused' | 'unnamed' | 'none' {

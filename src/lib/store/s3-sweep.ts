@@ -40,7 +40,8 @@ async function endPage(
     new ListMultipartUploadsCommand({ Bucket: name, Prefix: directory, ...from }),
     options,
   );
-  const oldest = Date.now() - staleMs;
+  // By the service's clock, which its answer has told: this machine's may be a day ahead.
+  const oldest = Date.now() + client.config.systemClockOffset - staleMs;
   for (const { Key, UploadId, Initiated: startedAt } of page.Uploads ?? []) {
     if ((startedAt?.getTime() ?? oldest) >= oldest) continue;
     // Another may have been quicker, or one is not ours to end: it does not keep the others.
