@@ -47,17 +47,18 @@ export function judgeStore({ url, nodes, node }: StoreFacts): Finding[] {
   ];
 }
 
-/** `endpoint` is the configuration's, of a store that is a bucket. */
+/** `endpoint` is the configuration's, of a store that is a bucket. scripts/bootstrap knows the first words. */
 export function judgeStoreFailure(
   { store, endpoint }: { store: string; endpoint?: string | undefined },
   error: string,
 ): Finding[] {
+  const what = `it cannot be reached: ${error}`;
   if (!store.startsWith('s3:')) {
-    return [failure(error, { where: store, fix: 'mount the directory, or correct cluster.store' })];
+    return [failure(what, { where: store, fix: 'mount the directory, or correct cluster.store' })];
   }
   const where = endpoint === undefined ? store : `${store} at ${endpoint}`;
   const fix = 'credentials or a role for this machine, or correct cluster.store, region or endpoint';
-  return [failure(error, { where, fix })];
+  return [failure(what, { where, fix })];
 }
 
 function judgeWriting(url: string, reached: string, { isProbed, writeError }: NodeInStore): Finding[] {

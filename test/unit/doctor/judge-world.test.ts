@@ -106,7 +106,7 @@ describe('the store', () => {
     expect(judgeStoreFailure({ store: url }, 'no such directory')).toEqual([
       {
         level: 'failure',
-        what: 'no such directory',
+        what: 'it cannot be reached: no such directory',
         where: url,
         fix: 'mount the directory, or correct cluster.store',
       },
@@ -115,7 +115,7 @@ describe('the store', () => {
     expect(judgeStoreFailure(bucket, 'nothing listens there')).toEqual([
       {
         level: 'failure',
-        what: 'nothing listens there',
+        what: 'it cannot be reached: nothing listens there',
         where: 's3://state at http://127.0.0.1:4566',
         fix: 'credentials or a role for this machine, or correct cluster.store, region or endpoint',
       },
