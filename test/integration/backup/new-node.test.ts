@@ -17,7 +17,7 @@ describe('a new node', () => {
 
   it('has what the old one had, with roles and encodings, and goes on making backups (L77, R53)', async () => {
     const whenFinished = (clean: () => void | Promise<void>): void => void hooks.push(clean);
-    const { settings, env } = await startBucket({ whenFinished });
+    const { settings, env, proxy } = await startBucket({ whenFinished });
     const { region, endpoint } = settings;
     const cluster = { region, endpoint, backups: `${settings.store}/kept` };
     const lost = makeNode({ cluster, env, onTestFinished: whenFinished });
@@ -55,6 +55,18 @@ describe('a new node', () => {
     expect(verified.stdout).toMatch(
       /"latin": restored: 1 tables, 1 rows, in .*\n.*"shop": restored: 5 tables, 1019 rows/,
     );
+
+    // What the network keeps back is no broken dump.
+    proxy.fault = ({ method, path }) =>
+      method === 'GET' && path.includes('/latin/') ? { kind: 'reset' } : undefined;
+    const away = await node.reeve('backup', 'verify');
+    proxy.fault = () => undefined;
+    expect([away.status, away.stdout]).toEqual([
+      1,
+      expect.stringContaining('"latin": it could not be looked at: '),
+    ]);
+    const listed = await node.reeve('backup', 'list');
+    expect(listed.stdout).not.toContain('broken');
   });
 
   it('of another superuser, with passwords on its socket, is restored as well', async () => {
