@@ -3,8 +3,11 @@
 import { nextFire, parseSchedule, type Schedule } from '../schedule/schedule.ts';
 import { type BackupsDocument, backupAnchor, type DatabaseBackups, type KnownSchedule } from './state.ts';
 
-/** `stale`: two fires have passed since the last good one. `failing`: the last attempt failed, however old the last good one is. */
-export type Freshness = 'fresh' | 'waiting' | 'stale' | 'failing';
+/**
+ * `stale`: two fires have passed since the last good one. `failing`: the last attempt failed, however old the last good one is.
+ * `broken`: the dump that was good last was looked at later and is not whole.
+ */
+export type Freshness = 'fresh' | 'waiting' | 'stale' | 'failing' | 'broken';
 
 export type DatabaseFreshness = DatabaseBackups & { name: string; state: Freshness };
 
@@ -33,7 +36,8 @@ function judgeService(
   const told = Object.entries(databases).map(([name, about]): DatabaseFreshness => {
     const { lastSuccessAt } = about;
     const since = lastSuccessAt === null ? undefined : Date.parse(lastSuccessAt);
-    return { name, ...about, state: stateOf(about.lastError, isOverdue, since) };
+    const state = stateOf(about.lastError, isOverdue, since);
+    return { name, ...about, state: state === 'failing' || about.level !== 'broken' ? state : 'broken' };
   });
   if (told.length > 0)
     return { key, state: lastError === null ? 'fresh' : 'failing', lastError, databases: told };

@@ -20,7 +20,11 @@ export type BackupFacts = {
 export function judgeBackups(services: readonly BackupFacts[], now: Date): Finding[] {
   if (services.length === 0) return [];
   const databases = services.flatMap(({ freshness }) => freshness?.databases ?? []);
-  const fine = `${plural(databases.length, 'database')} of ${plural(services.length, 'service')}, backed up in time`;
+  const waiting = services.filter(({ freshness }) => freshness?.state === 'waiting').length;
+  const fine = [
+    `${plural(databases.length, 'database')} of ${plural(services.length, 'service')}, backed up in time`,
+    ...(waiting === 0 ? [] : [`${plural(waiting, 'service')} before the first fire of the schedule`]),
+  ].join('; ');
   return orOk(
     services.flatMap((service) => [
       ...judgeStoring(service),
@@ -80,11 +84,13 @@ function judgeAge({ key, freshness }: BackupFacts, now: Date): Finding[] {
   if (freshness === undefined) return [];
   const { state, lastError, databases } = freshness;
   const fix = `\`reeve history ${key}\` tells more; then \`reeve backup --now --service ${key}\``;
+  const renew = `\`reeve backup list --service ${key}\` has those that are whole; then \`reeve backup --now --service ${key}\``;
   const wrong = databases.flatMap((database) => {
     const what = describeWrong(database, now);
+    const where = `${key}, database ${JSON.stringify(database.name)}`;
     return what === undefined
       ? []
-      : [failure(what, { where: `${key}, database ${JSON.stringify(database.name)}`, fix })];
+      : [failure(what, { where, fix: database.state === 'broken' ? renew : fix })];
   });
   if (wrong.length > 0) return wrong;
   if (state === 'failing') return [failure(`its last backup failed: ${lastError}`, { where: key, fix })];
@@ -100,6 +106,7 @@ function describeWrong(
       ? 'it has no good one'
       : `its last good one is ${formatDuration(Math.max(0, now.getTime() - Date.parse(lastSuccessAt)))} old`;
   if (state === 'failing') return `its last backup failed, and ${age}: ${lastError}`;
+  if (state === 'broken') return 'its newest dump was looked at, and is not whole';
   return state === 'stale' ? `it is overdue: ${age}` : undefined;
 }
 

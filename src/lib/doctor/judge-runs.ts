@@ -90,7 +90,7 @@ function judgeLastRun(
 ): Finding[] {
   if (exitCode === null || [0, 2, 75].includes(exitCode)) return [];
   const what = `the last run of ${concern} ended with ${exitCode}${error === undefined ? '' : `: ${error}`}`;
-  const journal = `journalctl -g ${runId} has the whole story`;
+  const journal = `journalctl -g ${runId} has the whole story, unless it was run by hand`;
   // What comes again by itself may be run at any time.
   if (!expected.some((one) => one.concern === concern)) return [failure(what, { fix: journal })];
   const fix = `run \`reeve ${concern}\`: it says why${hasTimers ? `, and ${journal}` : ''}`;

@@ -20,7 +20,7 @@ export async function readBackupsView(ctx: Context, now: Date): Promise<BackupsV
 export function isBackupWrong(view: BackupsView): boolean {
   return view.some(({ state, databases }) =>
     [state, ...databases.map((database) => database.state)].some(
-      (one) => one === 'stale' || one === 'failing',
+      (one) => one === 'stale' || one === 'failing' || one === 'broken',
     ),
   );
 }
@@ -72,6 +72,8 @@ function renderDatabase(
     lastSuccessAt === null ? 'never' : ago(lastSuccessAt, now),
     sizeBytes === null ? '' : formatBytes(sizeBytes),
     level ?? '',
-    foldLines(lastError ?? ''),
+    state === 'broken'
+      ? 'that one is not whole: `reeve backup list` has those that are'
+      : foldLines(lastError ?? ''),
   ];
 }

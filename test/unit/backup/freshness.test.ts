@@ -7,6 +7,7 @@ import {
   type DatabaseBackups,
   emptyBackups,
 } from '../../../src/lib/backup/state.ts';
+import { isBackupWrong } from '../../../src/lib/status/backups.ts';
 import { aDatabase } from '../../support/builders.ts';
 
 const known = (lastSuccessAt: string | null, lastError: string | null = null): DatabaseBackups => ({
@@ -70,6 +71,21 @@ describe('a database’s backups', () => {
       ['blog/db', 'fresh'],
       ['app', state],
     ]);
+  });
+
+  it('are broken where the newest was looked at and is not whole, until another one is made (O21)', () => {
+    const at = '2026-06-04T03:00:00.000Z';
+    const broken = { ...known(at), level: 'broken' as const };
+    const document = aDocument({ a: broken, b: { ...broken, lastError: 'refused' }, c: known(at) });
+    expect(statesOf(document, '2026-06-04T10:00:00Z')).toEqual([
+      ['blog/db', 'failing'],
+      ['a', 'broken'],
+      ['b', 'failing'],
+      ['c', 'fresh'],
+    ]);
+    expect(isBackupWrong(judgeFreshness(aDocument({ a: broken }), new Date('2026-06-04T10:00:00Z')))).toBe(
+      true,
+    );
   });
 
   it('that were never made are waited for from where the schedule began', () => {

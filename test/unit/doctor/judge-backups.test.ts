@@ -60,6 +60,34 @@ describe('backups', () => {
     ]);
   });
 
+  it('of which the newest is not whole are told, and where the good ones are', () => {
+    const app = { ...good, level: 'broken' as const };
+    expect(judgeBackups([facts({ app, logs: good })], now)).toEqual([
+      {
+        ...{ level: 'failure', where: 'blog/db, database "app"' },
+        what: 'its newest dump was looked at, and is not whole',
+        fix: '`reeve backup list --service blog/db` has those that are whole; then `reeve backup --now --service blog/db`',
+      },
+    ]);
+  });
+
+  it('that no fire has come for are not called backed up', () => {
+    const [freshness] = judgeFreshness(
+      {
+        anchors: { 'backup:blog/db': now.getTime() },
+        schedules: { 'blog/db': { schedule: '0 3 * * *', timeZone: null } },
+        services: {},
+      },
+      now,
+    );
+    expect(judgeBackups([facts({}, { freshness }), facts({ app: good })], now)).toEqual([
+      {
+        level: 'ok',
+        what: '1 database of 2 services, backed up in time; 1 service before the first fire of the schedule',
+      },
+    ]);
+  });
+
   it('that were never made are told', () => {
     expect(judgeBackups([facts({})], now)).toEqual([
       { level: 'failure', what: 'it has never been backed up', where: 'blog/db', fix },

@@ -104,7 +104,7 @@ describe('runs', () => {
     const runs = [run({ exitCode: 69, error: 'no engine' })];
     const fixes = [true, false].map((hasTimers) => judgeRuns(facts({ runs, hasTimers }), now)[0]?.fix);
     expect(fixes).toEqual([
-      'run `reeve reconcile`: it says why, and journalctl -g run-1 has the whole story',
+      'run `reeve reconcile`: it says why, and journalctl -g run-1 has the whole story, unless it was run by hand',
       'run `reeve reconcile`: it says why',
     ]);
   });
@@ -120,7 +120,7 @@ describe('runs', () => {
       {
         level: 'failure',
         what: 'the last run of backup ended with 1: no space',
-        fix: 'journalctl -g run-1 has the whole story',
+        fix: 'journalctl -g run-1 has the whole story, unless it was run by hand',
       },
     ]);
   });
