@@ -25,6 +25,7 @@ export async function parseCommandLine(
   for (const spec of selectCommands(words)) {
     const command = addCommand(program, groups, spec);
     command.action((...received: unknown[]) => {
+      requireOwnOptions(program, command);
       const args = received.slice(0, -2).flat() as (string | undefined)[];
       parsed = {
         spec,
@@ -55,7 +56,11 @@ function createRoot(version: string, write: (text: string) => void): Command {
     .version(version, '--version', 'print the version')
     .exitOverride()
     .configureOutput({ writeOut: write, writeErr: write, outputError: () => {} })
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({
+      showGlobalOptions: true,
+      // Commander's own would add those of the group, as of `backup` to `backup list`, which has not all of them.
+      visibleGlobalOptions: (command) => (command.parent === null ? [] : [...program.options]),
+    })
     .helpCommand(false)
     .showSuggestionAfterError();
   for (const option of globalOptions) program.option(option.flags, option.description);
@@ -73,6 +78,18 @@ function addCommand(program: Command, groups: Map<string, Command>, spec: Comman
   for (const option of spec.options ?? []) addOption(command, option);
   if (spec.locks === true) addOption(command, waitOption);
   return command;
+}
+
+/** A group that is a command as well takes its options from anywhere among the words. Throws UsageError for what is not the command's. */
+function requireOwnOptions(program: Command, command: Command): void {
+  const group = command.parent;
+  if (group === null || group === program) return;
+  const strange = group.options.find(
+    (option) =>
+      group.getOptionValueSource(option.attributeName()) === 'cli' &&
+      !command.options.some((own) => own.attributeName() === option.attributeName()),
+  );
+  if (strange !== undefined) throw new UsageError(`unknown option '${strange.long ?? strange.flags}'`);
 }
 
 function addOption(command: Command, option: OptionSpec): void {

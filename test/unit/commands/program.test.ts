@@ -18,6 +18,13 @@ describe('help', () => {
     expect(await helpOf('plan', '--help')).toMatch(/Global Options:[\s\S]*--config <file>[\s\S]*--json/);
   });
 
+  it('of a subcommand has each flag once, and none of its group’s', async () => {
+    const help = await helpOf('backup', 'list', '--help');
+    expect(help.match(/--service/g)).toHaveLength(1);
+    expect(help).not.toContain('--now');
+    expect(help).toMatch(/Global Options:[\s\S]*--json/);
+  });
+
   it('on a misspelt command names the one that was meant', async () => {
     await expect(helpOf('help', 'stauts')).rejects.toThrow(
       "unknown command 'stauts'\n(Did you mean status?)",
@@ -35,5 +42,27 @@ describe('help', () => {
     const told = (word: string) =>
       groupSummaries[word] ?? commands.find(({ path }) => path === word)?.summary;
     expect([...words].filter((word) => told(word) === undefined)).toEqual([]);
+  });
+});
+
+describe('flags', () => {
+  it.each([
+    ['--now', 'backup', '--now', 'list'],
+    ['--now', 'backup', 'prune', '--dry-run', '--now'],
+    ['--service', 'backup', '--service', 'a/b', 'restore', 'blog/db', 'app'],
+  ])('that only the group has are refused by its subcommand: %s', async (flag, ...words) => {
+    await expect(parseCommandLine(words, '1.2.3')).rejects.toThrow(`unknown option '${flag}'`);
+  });
+
+  it('that both have are the subcommand’s', async () => {
+    for (const words of [
+      ['backup', 'list', '--service', 'blog/db'],
+      ['backup', '--service', 'blog/db', 'list'],
+    ]) {
+      expect(await parseCommandLine(words, '1.2.3')).toMatchObject({
+        spec: { path: 'backup list' },
+        options: { service: 'blog/db' },
+      });
+    }
   });
 });
