@@ -1,7 +1,8 @@
 // A dump on its way into a file, checked while it comes: hashed as it is, and decompressed to its end. The dump's own end is
 // thrown where it is a failure, so that what is captured is whole, or there is nothing.
 import { createHash } from 'node:crypto';
-import { createGunzip, createGzip, type Gunzip } from 'node:zlib';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createGzip } from 'node:zlib';
 import { StepError } from '../errors.ts';
 import { createCollector } from './memory.ts';
 import { writeNewFile } from './temp.ts';
@@ -55,16 +56,12 @@ export async function inspectDump(
 /** Text as a stream of gzip. */
 export async function* compress(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gzip = createGzip({ level: 6 });
-  const source = (async () => {
-    for await (const chunk of chunks)
-      if (!gzip.write(chunk)) await new Promise((drained) => gzip.once('drain', drained));
-    gzip.end();
-  })().catch((error: unknown) => gzip.destroy(error as Error));
+  // What it fails with is what the reader is thrown. A reader that stops early does not wait for the source.
+  pipeline(chunks, gzip).catch(() => {});
   try {
     for await (const chunk of gzip) yield chunk as Uint8Array;
   } finally {
     gzip.destroy();
-    await source;
   }
 }
 
@@ -92,11 +89,23 @@ function createGzipReader(): GzipReader {
       reject(new StepError(`the dump is cut or damaged: ${error.message}`, { code: 'cut', cause: error })),
     );
   });
-  ended.catch(() => {});
+  let isOver = false;
+  let wake = (): void => {};
+  const settle = (): void => {
+    isOver = true;
+    wake();
+  };
+  ended.then(settle, settle);
+  gunzip.on('drain', () => wake());
   return {
     push: async (chunk) => {
-      if (gunzip.write(chunk)) return;
-      await Promise.race([ended, waitForDrain(gunzip)]);
+      // No race with `ended`, which would keep something of every chunk until the end of a dump.
+      if (!isOver && !gunzip.write(chunk)) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      if (isOver) await ended;
     },
     end: async () => {
       gunzip.end();
@@ -106,10 +115,4 @@ function createGzipReader(): GzipReader {
     readBytes: () => gunzip.bytesWritten,
     destroy: () => gunzip.destroy(),
   };
-}
-
-function waitForDrain(gunzip: Gunzip): Promise<void> {
-  return new Promise((resolve) => {
-    gunzip.once('drain', resolve);
-  });
 }

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { captureDump } from '../../../src/lib/backup/capture.ts';
+import { captureDump, compress } from '../../../src/lib/backup/capture.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
 async function* pieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
@@ -60,5 +60,29 @@ describe('a captured dump', () => {
       throw new Error('exit status 1');
     }
     await expect(captureDump(join(makeTempDir(), 'dump'), failing())).rejects.toThrow('exit status 1');
+  });
+});
+
+describe('text that is compressed', () => {
+  it('comes whole', async () => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of compress(pieces(Buffer.from(plain), 100_000))) chunks.push(chunk);
+    expect(gunzipSync(Buffer.concat(chunks)).toString()).toBe(plain);
+  });
+
+  it('throws what its source throws', async () => {
+    async function* failing(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(plain);
+      throw new Error('exit status 1');
+    }
+    await expect(captureDump(join(makeTempDir(), 'dump'), compress(failing()))).rejects.toThrow(
+      'exit status 1',
+    );
+  });
+
+  it('does not hold up a reader that stops before its end, as on a full disk (O16)', async () => {
+    const source = pieces(randomBytes(4_000_000), 64 * 1024);
+    for await (const _ of compress(source)) break;
+    await expect.poll(() => source.next()).toEqual({ done: true, value: undefined });
   });
 });
