@@ -18,11 +18,17 @@ export const sessionName = 'reeve';
 /** What a session gives up a connection attempt after, in seconds. */
 const connectSeconds = '20';
 
+/**
+ * Whatever a database or a role sets for its sessions: with any schema on the path, a function that fits a call of ours better than
+ * the server's own, as `count(boolean)`, would be called as a superuser.
+ */
+const sessionOptions = '-c search_path=';
+
 /** `name` tells sessions apart in the server. Variables that the container may have of its own are overridden. */
 export function buildProgram(
   { socket, container, user, password }: Programs,
   argv: Argv,
-  { database, name }: { database: string; name: string },
+  { database, name, options = sessionOptions }: { database: string; name: string; options?: string },
 ): ContainerProgram {
   return {
     socket,
@@ -34,7 +40,7 @@ export function buildProgram(
       PGDATABASE: database,
       PGAPPNAME: name,
       PGCONNECT_TIMEOUT: connectSeconds,
-      PGOPTIONS: '',
+      PGOPTIONS: options,
       PGCLIENTENCODING: '',
     },
   };
