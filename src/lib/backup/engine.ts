@@ -76,6 +76,8 @@ export type DatabaseRestorer = {
   restoreRoles(globals: string): Promise<{ made: readonly string[]; tablespaces: readonly string[] }>;
   /** Where the server keeps its data; undefined where that cannot be told. */
   findFreeBytes(): Promise<number | undefined>;
+  /** Whether its program is kept from running others that a dump names. What a statement can do it does either way. */
+  restrictsText(): Promise<boolean>;
 };
 
 export type FoundTarget = {

@@ -32,6 +32,7 @@ import {
   swapDatabasesSql,
   terminateInSql,
 } from './postgres-restore-sql.ts';
+import { makeRestriction, restrictText } from './postgres-restricted.ts';
 import { planRoles } from './postgres-roles.ts';
 import { markerOf, parseRows, restorePrefix } from './postgres-sql.ts';
 
@@ -54,6 +55,7 @@ export function openRestorer(programs: Programs): DatabaseRestorer {
       replaces ? replaceDatabase(programs, from, to) : renameDatabase(programs, from, to),
     restoreRoles: (globals) => restoreRoles(programs, globals),
     findFreeBytes: () => findFreeBytes(programs),
+    restrictsText: async () => (await makeRestriction(programs)) !== undefined,
   };
 }
 
@@ -135,10 +137,11 @@ async function loadDatabase(
 ): Promise<void> {
   const { limits, redact, signal } = programs;
   const name = markerOf(programs.runId);
-  const source = watchEnd(chunks);
+  const source = watchEnd(restrictText(chunks, await makeRestriction(programs)));
   const input = Readable.from(source.chunks, { objectMode: false });
   try {
-    await runInContainer(buildProgram(programs, loadArgv, { database, name }), {
+    // A dump names its own path, and finds nothing but what it makes.
+    await runInContainer(buildProgram(programs, loadArgv, { database, name, options: '' }), {
       ...{ input, redact, signal },
       timeoutMs: limits.dumpMs,
     });
@@ -213,8 +216,9 @@ async function restoreRoles(programs: Programs, globals: string) {
   const { statements, made, tablespaces } = planRoles(globals, new Set(existing));
   if (made.length > 0) {
     // Terse: a statement that fails has a password in it.
-    const lines = ['\\set VERBOSITY terse', 'BEGIN;', ...statements, 'COMMIT;', ''];
-    await ask(programs, lines.join('\n'));
+    const restriction = (await makeRestriction(programs)) ?? '';
+    const lines = ['BEGIN;', ...statements, 'COMMIT;', ''];
+    await ask(programs, `\\set VERBOSITY terse\n${restriction}${lines.join('\n')}`);
   }
   return { made, tablespaces };
 }

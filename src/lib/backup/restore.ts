@@ -165,7 +165,8 @@ async function restoreInto(
     const { name, ...loaded } = await loadDump(restorer, path, { tables: chosen.record?.tables, ...how });
     await takePlace(restorer, { name, target, replaces: found !== undefined });
     const replaced = found !== undefined && !found.isEmpty;
-    return { key, target, chosen, loaded, replaced, roles: made, notes: noteAll(chosen, tablespaces) };
+    const notes = [...noteAll(chosen, tablespaces), ...(await noteUnrestricted(restorer))];
+    return { key, target, chosen, loaded, replaced, roles: made, notes };
   } finally {
     await rm(path, { force: true });
   }
@@ -221,6 +222,11 @@ async function takePlace(
     await restorer.dropDatabase(name).catch(() => {});
     throw error;
   }
+}
+
+async function noteUnrestricted(restorer: DatabaseRestorer): Promise<string[]> {
+  if (await restorer.restrictsText()) return [];
+  return ['psql in the container knows no \\restrict: what a dump names it runs'];
 }
 
 function noteAll({ record, dump }: ChosenDump, tablespaces: readonly string[]): string[] {
