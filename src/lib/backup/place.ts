@@ -28,7 +28,10 @@ export async function openBackupStore(
   const { region, endpoint } = cluster;
   const place = { store: storeUrlOf(bucket), region, endpoint };
   return {
-    store: await openStore(place, signal === undefined ? {} : { signal }),
+    store: await openStore(place, {
+      ...(signal === undefined ? {} : { signal }),
+      setting: 'backup.bucket, or cluster.backups',
+    }),
     prefix: requirePrefix(prefix),
   };
 }

@@ -22,12 +22,16 @@ import {
 } from './store.ts';
 import { decodeText, requireDocumentSize } from './text.ts';
 
-type Files = { root: string; lock: StoreLock };
+type Files = { root: string; lock: StoreLock; setting: string };
+
+/** `setting`: what names the directory, for whoever finds it missing. */
+export type FileStoreOptions = { signal?: AbortSignal; setting?: string };
 
 /** The directory must exist when it is used: a store that is not mounted must not look like an empty one. */
-export function openFileStore(directory: string, options: { signal?: AbortSignal } = {}): Store {
+export function openFileStore(directory: string, options: FileStoreOptions = {}): Store {
   const root = resolve(directory);
-  const files: Files = { root, lock: createStoreLock(root, options.signal) };
+  const { signal, setting = 'cluster.store' } = options;
+  const files: Files = { root, lock: createStoreLock(root, signal), setting };
   return {
     url: pathToFileURL(root).href,
     get: (key) => getDocument(files, key),
@@ -184,7 +188,7 @@ async function requirePlace(files: Files, key: string): Promise<string> {
 async function requireRoot(files: Files): Promise<void> {
   const about = await stat(files.root).catch((error: unknown) => {
     const cause = isAbsence(error)
-      ? 'there is no such directory: is it mounted? (cluster.store)'
+      ? `there is no such directory: is it mounted? (${files.setting})`
       : describeCause(error);
     throw new UnavailableError(`cannot use store ${JSON.stringify(files.root)}: ${cause}`, {
       cause: error,

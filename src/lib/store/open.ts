@@ -6,8 +6,11 @@ import { parseStoreUrl, storeError } from './url.ts';
 /** A store as the configuration names it. `region` and `endpoint` are for S3. */
 export type StorePlace = { store: string; region?: string | undefined; endpoint?: string | undefined };
 
-/** Throws ConfigError for anything that names no store. Reaches for nothing yet. */
-export async function openStore(place: StorePlace, options: { signal?: AbortSignal } = {}): Promise<Store> {
+/** Throws ConfigError for anything that names no store. Reaches for nothing yet. `setting` as in `openFileStore`. */
+export async function openStore(
+  place: StorePlace,
+  options: { signal?: AbortSignal; setting?: string } = {},
+): Promise<Store> {
   const url = place.store;
   const parsed = parseStoreUrl(url);
   if (parsed.protocol === 'file:') {

@@ -1,9 +1,10 @@
 // Real short writes: a disk that is full in the middle of a file, and a limit on the size of files (O55).
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { writeFileAtomic } from '../../../src/lib/state/atomic-file.ts';
+import { ensureDirectory } from '../../../src/lib/state/directory.ts';
 import { appendHistory, readHistory } from '../../../src/lib/state/history.ts';
 import { openFileStore } from '../../../src/lib/store/file.ts';
 import { anEvent } from '../../support/fault-cases.ts';
@@ -56,6 +57,18 @@ describe('on a disk of 128 KiB', () => {
     await appendHistory({ stateDir }, [anEvent('last')]);
     const events = await readHistory({ stateDir });
     expect([events[0], events.at(-1)]).toEqual([anEvent('first'), anEvent('last')]);
+  });
+});
+
+describe('on a disk that is read-only', () => {
+  it('a key whose directories are missing is refused as that, and not as missing', async () => {
+    const directory = mountSmallDisk();
+    execFileSync('mount', ['-o', 'remount,ro', directory]);
+    await expect(ensureDirectory(join(directory, 'shop', 'db'))).rejects.toMatchObject({ code: 'EROFS' });
+    const store = openFileStore(directory);
+    await expect(store.putStream('shop/db/a', streamOf([Buffer.from('x')]))).rejects.toMatchObject({
+      message: expect.stringContaining('EROFS: read-only file system'),
+    });
   });
 });
 

@@ -54,6 +54,8 @@ describe('a directory store', () => {
       });
     }
     expect(readdirSync(join(root, '..'))).toEqual([]);
+    const backups = openFileStore(root, { setting: 'backup.bucket' });
+    await expect(backups.list('')).rejects.toThrow('is it mounted? (backup.bucket)');
   });
 
   it('is unavailable to a user who may not read it', () => {
