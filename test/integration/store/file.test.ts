@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { bucketRule } from '../../../src/lib/store/bucket-url.ts';
 import { openFileStore } from '../../../src/lib/store/file.ts';
 import { openStore } from '../../../src/lib/store/open.ts';
 import { programPath } from '../../support/programs.ts';
@@ -120,9 +121,12 @@ describe('openStore', () => {
     ['file://host/var/lib', 'it names a host; write file:///directory with three slashes'],
     ['file:///var?x=1', 'a directory has no query and no fragment'],
     ['http://example.com', 'a store is file:///directory or s3://bucket[/prefix]'],
-    ['s3://B', 'it names no bucket; write s3://bucket[/prefix]'],
-    ['s3://bucket/a//b', 'its prefix is no plain name'],
-    ['s3://bucket?x=1', 'a bucket has no user, no query and no fragment'],
+    ['s3://B', bucketRule],
+    [
+      's3://bucket/a//b',
+      'no part of its prefix is empty, begins with a dot, or is longer than a name may be',
+    ],
+    ['s3://bucket?x=1', 'a bucket has no user, no query, no fragment and no blank'],
   ])('refuses %s', async (url, cause) => {
     await expect(openStore({ store: url })).rejects.toMatchObject({
       name: 'ConfigError',
