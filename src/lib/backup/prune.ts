@@ -52,15 +52,16 @@ async function pruneAll(ctx: Context, cluster: NodeConfig, request: PruneRequest
 }
 
 /**
- * After a run has dumped these databases of a service: others are left alone. Assumes the lock `backup`. Throws nothing: what it
+ * After a run has dumped these databases of a service: others are left alone. `all`: the services of this node with backups. Assumes the lock `backup`. Throws nothing: what it
  * could not do is told in the log and is no failure of the backup.
  */
 export async function pruneService(
   ctx: Context,
   cluster: NodeConfig,
-  about: { service: BackedUp; databases: ReadonlySet<string>; recorded: BackupsDocument },
+  { all, ...about }: Pick<PruneWork, 'service' | 'databases' | 'recorded'> & { all: readonly BackedUp[] },
 ): Promise<void> {
-  const pruned = await prune(ctx, cluster, { ...about, isDryRun: false });
+  const overlap = findOverlap(about.service, all);
+  const pruned = await prune(ctx, cluster, { ...about, isDryRun: false, overlap });
   const errors = [pruned.error, ...pruned.results.map(({ error }) => error)];
   for (const error of errors)
     if (error !== undefined) ctx.log.warning(`old backups of ${pruned.key} stay: ${error}`);
@@ -75,7 +76,7 @@ type PruneWork = {
   /** Only these; default: all. */
   databases?: ReadonlySet<string>;
   /** Another service whose backups are among this one's. */
-  overlap?: string | undefined;
+  overlap: string | undefined;
 };
 
 async function prune(ctx: Context, cluster: NodeConfig, work: PruneWork): Promise<ServicePrune> {

@@ -19,7 +19,7 @@ import { type BackupOptions, type BackupTurn, planBackups } from './plan.ts';
 import { pruneService } from './prune.ts';
 import { forgetOthers, recordAnchors, recordAttempt, recordSchedules } from './record.ts';
 import { renderBackup, type TurnResult, toEvents } from './render.ts';
-import { hasBackup } from './services.ts';
+import { type BackedUp, hasBackup } from './services.ts';
 import { type BackupsDocument, backupsDocument, backupsPath } from './state.ts';
 import { openDumpDirectory } from './temp.ts';
 
@@ -71,7 +71,9 @@ async function backUp(
   const limits = { ...defaultLimits, ...options.limits };
   const tell = (doing: string, forMs: number): Promise<void> => run.tell(stepAt(ctx, doing, forMs));
   const session: BackupSession = { ctx, cluster, directory, limits, endsAt, tell };
-  const results = await takeTurns(session, plan.due, { ledger, waitMs: options.isNow ? options.waitMs : 0 });
+  const waitMs = options.isNow ? options.waitMs : 0;
+  const all = world.facts.services.filter(hasBackup);
+  const results = await takeTurns(session, plan.due, { ledger, waitMs, all });
   return renderBackup({ plan, results, document: ledger.value, now: ctx.clock.now(), isNow: options.isNow });
 }
 
@@ -108,7 +110,7 @@ function openBackups({ paths }: Context, document: BackupsDocument): Backups {
 async function takeTurns(
   session: BackupSession,
   turns: readonly BackupTurn[],
-  how: { ledger: Backups; waitMs: number },
+  how: { ledger: Backups; waitMs: number; all: readonly BackedUp[] },
 ): Promise<TurnResult[]> {
   const { ctx, cluster } = session;
   const results: TurnResult[] = [];
@@ -119,7 +121,7 @@ async function takeTurns(
       if (ctx.signal.aborted) break;
       const outcome = await takeTurn(session, engine, turn, how);
       results.push({ turn, outcome });
-      await pruneAfter(session, turn, outcome, how.ledger.value);
+      await pruneAfter(session, { turn, outcome }, { recorded: how.ledger.value, all: how.all });
     }
   } finally {
     engine.close();
@@ -130,15 +132,14 @@ async function takeTurns(
 /** Old dumps go only behind new ones, and only those of the databases that have one. */
 async function pruneAfter(
   { ctx, cluster }: BackupSession,
-  { service }: BackupTurn,
-  outcome: ServiceOutcome,
-  recorded: BackupsDocument,
+  { turn: { service }, outcome }: TurnResult,
+  known: { recorded: BackupsDocument; all: readonly BackedUp[] },
 ): Promise<void> {
   if (outcome.kind !== 'attempted' || !hasBackup(service)) return;
   const dumped = outcome.attempt.databases.filter(({ kind }) => kind === 'dumped');
   if (dumped.length === 0) return;
   const databases = new Set(dumped.map(({ database }) => database));
-  await pruneService(ctx, cluster, { service, databases, recorded });
+  await pruneService(ctx, cluster, { service, databases, ...known });
 }
 
 async function takeTurn(

@@ -42,6 +42,7 @@ export function findOverlap(service: BackedUp, services: readonly BackedUp[]): s
   return other && serviceKey(other);
 }
 
+/** A prefix may be named in the bucket's URL, or beside it. */
 function placeOf({ backup }: BackedUp): string {
-  return `${storeUrlOf(backup.bucket).replace(/\/+$/, '')}\n${backup.prefix.replace(/\/*$/, '/')}`;
+  return `${storeUrlOf(backup.bucket).replace(/\/+$/, '')}/${backup.prefix.replace(/\/*$/, '/')}`;
 }

@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { stampOf } from '../../../src/lib/backup/names.ts';
+import type { DesiredService } from '../../../src/lib/cluster/wire.ts';
 import { openFileStore } from '../../../src/lib/store/file.ts';
 import { writeSet } from '../../support/backup-files.ts';
 import { daysAgo } from '../../support/backup-places.ts';
@@ -64,5 +65,27 @@ describe('a backup', () => {
     const status = await node.reeve('status');
     expect(status).toMatchObject({ status: 1 });
     expect(status.stdout).toMatch(/"missing" +failing +never .*there is no such database/);
+  });
+
+  it('removes nothing where another service has its backups in the same place (O28)', async () => {
+    const node = makeNode({ project: 'shared' });
+    const own = { database: { engine: 'postgres', version: '15', databases: ['postgres'] } };
+    await startDatabase(node, own);
+    expect(await node.reeve('backup', '--now')).toMatchObject({ status: 0 });
+    const store = openFileStore(join(node.stateDir, 'backups'));
+    for (const days of [20, 15, 10])
+      await writeSet(store, 'default/shared/db/', { at: daysAgo(days), databases: ['postgres'] });
+    // As the CLI of launch-pad would write it: deploy refuses it.
+    const services = node.desired().services as DesiredService[];
+    node.writeDesired([...services, ...services.map((service) => ({ ...service, service: 'other' }))]);
+    const shared = await node.reeve('backup', '--now', '--service', 'shared/db');
+    expect(shared).toMatchObject({ status: 0 });
+    expect(shared.stderr).toContain(
+      'old backups of shared/db stay: its backups are among those of shared/other',
+    );
+    expect(oldDumps(node)).toEqual(['postgres 20', 'postgres 15', 'postgres 10']);
+    node.writeDesired(services);
+    expect(await node.reeve('backup', '--now')).toMatchObject({ status: 0 });
+    expect(oldDumps(node)).toEqual(['postgres 10']);
   });
 });
