@@ -109,8 +109,16 @@ async function dumpServer(work: Work): Promise<SetResult> {
   }
   const manifest = buildManifest(work, { about, startedAt, globals, databases });
   const error = ctx.signal.aborted ? undefined : await finishSet(set, manifest);
-  const errors = [globals.error, error].filter((one) => one !== undefined);
-  return { databases, isListed: true, ...(errors.length === 0 ? {} : { error: errors.join('; ') }) };
+  // Without its manifest nothing proves a dump: what lists, verifies or prunes calls none of the set good.
+  const results = error === undefined ? databases : databases.map((result) => failWith(result, error));
+  return {
+    ...{ databases: results, isListed: true },
+    ...(globals.error === undefined ? {} : { error: globals.error }),
+  };
+}
+
+function failWith(result: DatabaseResult, error: string): DatabaseResult {
+  return result.kind === 'failed' ? result : { kind: 'failed', database: result.database, error };
 }
 
 type GlobalsResult = { globals?: Manifest['globals']; error?: string };
