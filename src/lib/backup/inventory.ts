@@ -3,8 +3,8 @@
 import { mapBounded } from '../bounded.ts';
 import type { Store, StoredEntry } from '../store/store.ts';
 import type { EvidenceLevel } from './evidence.ts';
-import { type Manifest, parseEvidence, parseManifest, parsePruned } from './manifest.ts';
-import { type BackupKey, parseBackupKey, setKey } from './names.ts';
+import { type Manifest, type Parsed, parseEvidence, parseManifest, parsePruned } from './manifest.ts';
+import { type BackupKey, dumpKey, parseBackupKey, setKey } from './names.ts';
 
 /** One dump of one database, be it in a set or not. */
 export type Dump = {
@@ -95,7 +95,7 @@ async function readSet(store: Store, prefix: string, { stamp, at, entries }: Gro
     const stored = keys.includes(key) ? await store.get(key) : undefined;
     return stored && parse(stored.text);
   };
-  const manifest = await read('manifest', parseManifest);
+  const manifest = await read('manifest', (source) => requireOwn(parseManifest(source), { prefix, stamp }));
   const evidence = await read('evidence', parseEvidence);
   const note = await read('pruned', parsePruned);
   const pruned = note !== undefined && 'value' in note ? note.value.databases : [];
@@ -112,6 +112,19 @@ async function readSet(store: Store, prefix: string, { stamp, at, entries }: Gro
     if (levels.has(database)) levels.set(database, { level, ...(error === undefined ? {} : { error }) });
   }
   return { set: { ...set, manifest: manifest.value }, levels };
+}
+
+/** What a set says of objects that are not its own is nobody's word, and they are neither read nor removed on it. */
+function requireOwn(
+  parsed: Parsed<Manifest>,
+  { prefix, stamp }: { prefix: string; stamp: string },
+): Parsed<Manifest> {
+  if ('fault' in parsed) return parsed;
+  const { databases, globals } = parsed.value;
+  const others = databases.filter(({ key, database }) => key !== dumpKey(prefix, database, stamp));
+  const isOwn = globals === undefined || globals.key === setKey(prefix, stamp, 'globals');
+  const [key] = [...others.map((dump) => dump.key), ...(isOwn ? [] : [globals.key])];
+  return key === undefined ? parsed : { fault: `it names ${JSON.stringify(key)}, which is not its own` };
 }
 
 type About = { sizeBytes: number; level: EvidenceLevel; error?: string };
