@@ -11,6 +11,7 @@ import { fileError } from '../state/file-error.ts';
 import { isKey } from '../store/key.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
+import { storeUrlOf } from './location.ts';
 
 export type BackupPlace = {
   store: Store;
@@ -34,11 +35,6 @@ export async function openBackupStore(
     }),
     prefix: requirePrefix(prefix),
   };
-}
-
-/** launch-pad names a bucket and nothing else. */
-export function storeUrlOf(bucket: string): string {
-  return /^[a-z0-9]+:/.test(bucket) ? bucket : `s3://${bucket}`;
 }
 
 /** An empty prefix is the whole bucket, in which a service's databases would be among everybody's. */

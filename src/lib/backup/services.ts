@@ -6,7 +6,7 @@ import type { NodeConfig } from '../config/rules.ts';
 import type { BaseContext } from '../context.ts';
 import { InputError } from '../errors.ts';
 import { openStore } from '../store/open.ts';
-import { storeUrlOf } from './place.ts';
+import { overlap } from './location.ts';
 
 export type BackedUp = DesiredService & { backup: NonNullable<DesiredService['backup']> };
 
@@ -31,18 +31,9 @@ export function hasBackup(service: DesiredService): service is BackedUp {
   return service.backup !== undefined;
 }
 
-/** The other one whose backups lie where this one's do, or around or below: retention would meet both. */
+/** The other one whose backups are among this one's. */
 export function findOverlap(service: BackedUp, services: readonly BackedUp[]): string | undefined {
   const key = serviceKey(service);
-  const place = placeOf(service);
-  const other = services.find((one) => {
-    const its = placeOf(one);
-    return serviceKey(one) !== key && (its.startsWith(place) || place.startsWith(its));
-  });
+  const other = services.find((one) => serviceKey(one) !== key && overlap(service.backup, one.backup));
   return other && serviceKey(other);
-}
-
-/** A prefix may be named in the bucket's URL, or beside it. */
-function placeOf({ backup }: BackedUp): string {
-  return `${storeUrlOf(backup.bucket).replace(/\/+$/, '')}/${backup.prefix.replace(/\/*$/, '/')}`;
 }

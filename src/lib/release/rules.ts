@@ -1,4 +1,5 @@
 // What a deploy file must satisfy beyond the shape of its fields: each service by itself, and all of them together.
+import { overlap } from '../backup/location.ts';
 import { findProblems, type Problem } from '../cluster/rules.ts';
 import { type DesiredService, serviceKey } from '../cluster/wire.ts';
 import { canFire, parseSchedule } from '../schedule/schedule.ts';
@@ -137,13 +138,13 @@ function sharedDomains(services: readonly DefinedService[]): Problem[] {
 
 /** Retention below one prefix must never meet the dumps of another service. */
 function sharedPrefixes(services: readonly DefinedService[]): Problem[] {
-  const seen: { key: string; place: string }[] = [];
+  const seen: { key: string; backup: NonNullable<DesiredService['backup']> }[] = [];
   return services.flatMap(({ desired }, index) => {
-    if (desired.backup === undefined) return [];
+    const { backup } = desired;
+    if (backup === undefined) return [];
     const key = serviceKey(desired);
-    const place = `${desired.backup.bucket}\n${desired.backup.prefix.replace(/\/*$/, '/')}`;
-    const other = seen.find((entry) => entry.place.startsWith(place) || place.startsWith(entry.place));
-    seen.push({ key, place });
+    const other = seen.find((entry) => overlap(entry.backup, backup));
+    seen.push({ key, backup });
     if (other === undefined || other.key === key) return [];
     return [
       { path: [index, 'backup', 'prefix'], message: `lies in the backups of "${other.key}", or the reverse` },

@@ -267,13 +267,17 @@ describe('a deploy file is refused with the place and the field', () => {
     expect(problemsOf(text)).toEqual([problem]);
   });
 
-  it('two backups of which one lies in the other (O28)', () => {
-    const database = (name: string, prefix: string): string =>
+  it('two backups of which one lies in the other, however it is written (O28)', () => {
+    const database = (name: string, prefix: string, bucket = 'b'): string =>
       `{ project: p, service: ${name}, image: "i", nodes: [n], database: { engine: postgres, version: "15" }, ` +
-      `backup: { schedule: "0 3 * * *", retentionDays: 1, bucket: b, prefix: ${prefix} } }`;
+      `backup: { schedule: "0 3 * * *", retentionDays: 1, bucket: "${bucket}", prefix: ${prefix} } }`;
     const text = `services:\n  - ${database('one', 'dumps')}\n  - ${database('two', 'dumps/two/')}\n`;
     expect(problemsOf(text)).toEqual([
-      '3:174: services[1].backup.prefix lies in the backups of "p/one", or the reverse',
+      '3:176: services[1].backup.prefix lies in the backups of "p/one", or the reverse',
+    ]);
+    const spelled = `services:\n  - ${database('one', 'dumps')}\n  - ${database('two', 'two/', 's3://b/dumps')}\n`;
+    expect(problemsOf(spelled)).toEqual([
+      expect.stringContaining('services[1].backup.prefix lies in the backups of "p/one"'),
     ]);
   });
 
