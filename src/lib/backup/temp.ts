@@ -2,7 +2,7 @@
 // `backup` is alone in there, so that whatever lies there when a run begins is what a killed one has left.
 import { constants } from 'node:fs';
 import { chmod, lstat, open, readdir, rm, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import { ConfigError, StepError } from '../errors.ts';
 import { ensureDirectory } from '../state/directory.ts';
@@ -45,19 +45,28 @@ const reservedBytes = 8 * 1024 * 1024;
 /** A dump may have grown by so much since the last one. */
 const growth = 1.2;
 
+/** What is written between two looks at what is left. */
+const lookEveryBytes = 4 * 1024 * 1024;
+
 /** Throws StepError (`ENOSPC`) where a dump like the last one would not fit. */
-export async function requireSpace(directory: DumpDirectory, lastBytes: number | null): Promise<void> {
-  const { bavail, bsize } = await statfs(directory.path);
+export async function requireSpace({ path }: DumpDirectory, lastBytes: number | null): Promise<void> {
+  await requireFree(path, Math.ceil((lastBytes ?? 0) * growth) + reservedBytes);
+}
+
+async function requireFree(directory: string, wanted: number): Promise<void> {
+  const { bavail, bsize } = await statfs(directory);
   const free = bavail * bsize;
-  const wanted = Math.ceil((lastBytes ?? 0) * growth) + reservedBytes;
   if (free >= wanted) return;
   throw new StepError(
-    `ENOSPC: ${formatBytes(free)} are free in ${JSON.stringify(directory.path)}, and about ${formatBytes(wanted)} are needed`,
+    `ENOSPC: ${formatBytes(free)} are free in ${JSON.stringify(directory)}, and about ${formatBytes(wanted)} are needed`,
     { code: 'ENOSPC' },
   );
 }
 
-/** Calls `fill` with a way to append; throws what a full disk makes of it in words of ours. */
+/**
+ * Calls `fill` with a way to append. Throws StepError (`ENOSPC`) before it takes the last of the disk, which others write their
+ * state to, and what the disk itself says in words of ours.
+ */
 export async function writeNewFile(
   path: string,
   fill: (append: (chunk: Uint8Array) => Promise<void>) => Promise<void>,
@@ -67,7 +76,12 @@ export async function writeNewFile(
     throw fileError('write', path, error);
   });
   let at = 0;
+  let lookAt = lookEveryBytes;
   const append = async (chunk: Uint8Array): Promise<void> => {
+    if (at >= lookAt) {
+      await requireFree(dirname(path), reservedBytes);
+      lookAt = at + lookEveryBytes;
+    }
     try {
       for (let done = 0; done < chunk.length; ) {
         const { bytesWritten } = await handle.write(chunk, done, chunk.length - done, at);
