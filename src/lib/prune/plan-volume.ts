@@ -16,7 +16,8 @@ export function findBackupFault(
     return `the last attempt failed: ${recorded.lastError}`;
   const set = sets.findLast(({ manifest }) => manifest !== undefined);
   if (set?.manifest === undefined) return 'it has none';
-  if (createdAt === undefined || set.at <= createdAt) return `the last one is of ${set.stamp}`;
+  if (createdAt === undefined) return `the last one is of ${set.stamp}, and the volume's age is unknown`;
+  if (set.at <= createdAt) return `the last one is of ${set.stamp}, the volume of ${createdAt.toISOString()}`;
   const [failed] = set.manifest.failures;
   if (failed !== undefined) return `that of ${set.stamp} is not whole: ${failed.error}`;
   const good = new Set(dumps.filter(isGood).map(({ key }) => key));

@@ -27,7 +27,11 @@ describe('the backup of a volume', () => {
       anInventory([aDump('2026-06-02', { level: 'uploaded' })], { sets: [] }),
       'it has none',
     ],
-    ['an older one', anInventory([aDump('2026-05-01')]), 'the last one is of 2026-05-01T03-00-00Z'],
+    [
+      'an older one',
+      anInventory([aDump('2026-05-01')]),
+      'the last one is of 2026-05-01T03-00-00Z, the volume of 2026-06-01T00:00:00.000Z',
+    ],
     [
       'one that was found broken',
       anInventory([aDump('2026-06-02', { level: 'broken', fault: 'it is cut' }), aDump('2026-06-01')]),
@@ -52,7 +56,7 @@ describe('the backup of a volume', () => {
 
   it('is none where the age of the volume is unknown', () => {
     expect(findBackupFault(anInventory([aDump('2026-06-02')]), undefined, undefined)).toBe(
-      'the last one is of 2026-06-02T03-00-00Z',
+      "the last one is of 2026-06-02T03-00-00Z, and the volume's age is unknown",
     );
   });
 });
