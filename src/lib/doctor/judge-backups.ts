@@ -21,8 +21,11 @@ export function judgeBackups(services: readonly BackupFacts[], now: Date): Findi
   if (services.length === 0) return [];
   const databases = services.flatMap(({ freshness }) => freshness?.databases ?? []);
   const waiting = services.filter(({ freshness }) => freshness?.state === 'waiting').length;
+  const begun = services.length - waiting;
   const fine = [
-    `${plural(databases.length, 'database')} of ${plural(services.length, 'service')}, backed up in time`,
+    ...(begun === 0
+      ? []
+      : [`${plural(databases.length, 'database')} of ${plural(begun, 'service')}, backed up in time`]),
     ...(waiting === 0 ? [] : [`${plural(waiting, 'service')} before the first fire of the schedule`]),
   ].join('; ');
   return orOk(

@@ -17,6 +17,7 @@ import { nodeIdPattern } from '../ids.ts';
 
 const text = z.string().min(1);
 const secretName = z.string().regex(/^[A-Z][A-Z0-9_]*$/, 'a name of capital letters, digits and "_"');
+const instant = z.iso.datetime('an instant such as 2026-06-04T03:00:00Z');
 const duration = z.string().refine(isWireDuration, 'a duration such as "20s" (ms, s or m)');
 
 /** The share of a CPU and the memory of a service that names none. */
@@ -80,7 +81,7 @@ const deployServiceSchema = z.strictObject({
     })
     .strict()
     .optional(),
-  jobRun: jobRunSchema.strict().optional(),
+  jobRun: jobRunSchema.extend({ requestedAt: instant }).strict().optional(),
 });
 
 const httpCheckOnly = 'a mapping with a path: checks are HTTP requests, not commands';

@@ -83,8 +83,11 @@ describe('backups', () => {
     expect(judgeBackups([facts({}, { freshness }), facts({ app: good })], now)).toEqual([
       {
         level: 'ok',
-        what: '1 database of 2 services, backed up in time; 1 service before the first fire of the schedule',
+        what: '1 database of 1 service, backed up in time; 1 service before the first fire of the schedule',
       },
+    ]);
+    expect(judgeBackups([facts({}, { freshness })], now)).toEqual([
+      { level: 'ok', what: '1 service before the first fire of the schedule' },
     ]);
   });
 
