@@ -22,7 +22,7 @@ import {
 } from './store.ts';
 import { decodeText, requireDocumentSize } from './text.ts';
 
-type Files = { root: string; lock: StoreLock; setting: string };
+type Files = { root: string; lock: StoreLock; setting: string; signal: AbortSignal | undefined };
 
 /** `setting`: what names the directory, for whoever finds it missing. */
 export type FileStoreOptions = { signal?: AbortSignal; setting?: string };
@@ -31,7 +31,7 @@ export type FileStoreOptions = { signal?: AbortSignal; setting?: string };
 export function openFileStore(directory: string, options: FileStoreOptions = {}): Store {
   const root = resolve(directory);
   const { signal, setting = 'cluster.store' } = options;
-  const files: Files = { root, lock: createStoreLock(root, signal), setting };
+  const files: Files = { root, lock: createStoreLock(root, signal), setting, signal };
   return {
     url: pathToFileURL(root).href,
     get: (key) => getDocument(files, key),
@@ -135,7 +135,22 @@ async function headKey(files: Files, key: string): Promise<StoredEntry | undefin
 
 async function getObject(files: Files, key: string): Promise<AsyncIterable<Uint8Array> | undefined> {
   const handle = await openKey(files, key);
-  return handle?.createReadStream({ highWaterMark: 256 * 1024 });
+  return handle && readChunks(files, key, handle);
+}
+
+/** A dump may take longer to read than whoever is told to stop has left. */
+async function* readChunks(
+  { root, signal }: Files,
+  key: string,
+  handle: FileHandle,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of handle.createReadStream({ highWaterMark: 256 * 1024 })) {
+    if (signal?.aborted === true) {
+      const action = `read ${JSON.stringify(key)} in store ${JSON.stringify(root)}`;
+      throw new UnavailableError(`cannot ${action}: interrupted`, { code: 'INTERRUPTED' });
+    }
+    yield chunk as Uint8Array;
+  }
 }
 
 async function readKey<T>(

@@ -22,6 +22,20 @@ describe('a directory store', () => {
     expect(readdirSync(join(root, 'nodes', 'web-1'))).toEqual(['desired.json']);
   });
 
+  it('ends a read where it is interrupted (R59)', async () => {
+    const root = makeTempDir();
+    writeFileSync(join(root, 'large'), Buffer.alloc(1024 * 1024));
+    const controller = new AbortController();
+    const chunks = await openFileStore(root, { signal: controller.signal }).getStream('large');
+    const read = async (): Promise<void> => {
+      for await (const _ of chunks ?? []) controller.abort();
+    };
+    await expect(read()).rejects.toMatchObject({
+      ...{ name: 'UnavailableError', code: 'INTERRUPTED' },
+      message: `cannot read "large" in store "${root}": interrupted`,
+    });
+  });
+
   it('gives a document that was edited by hand its true etag', async () => {
     const root = makeTempDir();
     const store = openFileStore(root);
