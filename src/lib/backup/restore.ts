@@ -89,18 +89,19 @@ async function confirmReplacing({ ctx, chosen, options }: Session): Promise<bool
 async function restoreRecorded(session: Session): Promise<Outcome> {
   const { ctx, chosen, options } = session;
   const about = { key: options.key, target: options.target, chosen };
-  const record = (error?: string): Promise<void> => {
+  // What came of it is told in any case, also where its history cannot be written.
+  const record = async (error?: string): Promise<void> => {
     const how = { at: ctx.clock.now(), runId: ctx.runId, ...(error === undefined ? {} : { error }) };
-    return appendHistory(ctx.paths, [toRestoreEvent(about, how)]);
+    await appendHistory(ctx.paths, [toRestoreEvent(about, how)]).catch((second: unknown) => {
+      ctx.log.warning(`cannot record the restore: ${describeError(second)}`);
+    });
   };
-  try {
-    const restored = await restore(session);
-    await record();
-    return renderRestored(restored);
-  } catch (error) {
+  const restored = await restore(session).catch(async (error: unknown) => {
     await record(describeError(error));
     throw explain(error, session);
-  }
+  });
+  await record();
+  return renderRestored(restored);
 }
 
 /** What was refused says so by itself. */
