@@ -62,7 +62,7 @@ export function openDatabase(node: TestNode, container: string): TestDatabase {
   };
 }
 
-async function waitForDatabase({ exec }: TestDatabase): Promise<void> {
+export async function waitForDatabase({ exec }: TestDatabase): Promise<void> {
   for (let tries = 0; ; tries++) {
     try {
       await exec('pg_isready', '-q');

@@ -16,7 +16,7 @@ export function tellError(error: unknown): string {
   // A docker client without a home warns of its configuration first.
   const lines = error.lastLines.split('\n').filter((line) => line.trim() !== '' && !/^warning/i.test(line));
   const at = lines.findIndex((line) => /error|fatal/i.test(line));
-  if (at === -1) return lines.at(-1) ?? describeError(error);
+  if (at === -1) return lines.at(-1) ?? `its program has ended with status ${error.status}`;
   const [first = '', second = ''] = lines.slice(at);
   return /detail|error|fatal/i.test(second) ? `${first} ${second}` : first;
 }

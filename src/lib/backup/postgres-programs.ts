@@ -53,7 +53,7 @@ export const psqlArgv: Argv = [
 ] as unknown as Argv;
 
 /** psql's status where there is no connection. */
-const notConnected = 2;
+export const notConnected = 2;
 
 export type Question = {
   /** Of the session. */

@@ -46,3 +46,14 @@ export function containerArgv(
   const as = user === undefined ? [] : ['--user', user];
   return ['docker', '--host', `unix://${socket}`, 'exec', ...stdin, ...as, ...names, containerId, ...argv];
 }
+
+const askMs = 20_000;
+
+/** By id or name; false also of one that is not there. Throws CommandError where the engine does not tell. */
+export async function isContainerRunning(socket: string, container: string): Promise<boolean> {
+  const list = ['container', 'ls', '--no-trunc', '--format', '{{.ID}} {{.Names}}'];
+  const { stdout } = await runProgram(['docker', '--host', `unix://${socket}`, ...list], {
+    timeoutMs: askMs,
+  });
+  return stdout.split(/\s/).includes(container);
+}

@@ -1,0 +1,78 @@
+// What a dump is taken from ends under it: that is told in words, and the next run is as good as ever.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  findRemains,
+  nothingLeft,
+  startDatabase,
+  type TestDatabase,
+  waitForDatabase,
+} from '../../support/database-service.ts';
+import { engineSocket } from '../../support/engine.ts';
+import { askDocker, makeNode, type TestNode } from '../../support/node.ts';
+import { buildPostgresImage } from '../../support/postgres.ts';
+
+const hooks: (() => void | Promise<void>)[] = [];
+afterAll(async () => {
+  for (const hook of hooks.reverse()) await hook();
+});
+
+describe('a dump that is under way', () => {
+  let node: TestNode;
+  let db: TestDatabase;
+
+  beforeAll(async () => {
+    buildPostgresImage(engineSocket());
+    node = makeNode({ project: 'ended', onTestFinished: (clean) => hooks.push(clean) });
+    db = await startDatabase(node);
+    await db.psql('CREATE DATABASE shop');
+    await db.psql('CREATE TABLE item AS SELECT 1 AS n', 'shop');
+  });
+
+  /** It waits for a table that is locked when this gives it. */
+  async function startDump() {
+    const locked =
+      "SELECT count(*) FROM pg_locks WHERE relation IS NOT NULL AND mode = 'AccessExclusiveLock'";
+    db.psql('BEGIN; LOCK TABLE item; SELECT pg_sleep(60)', 'shop').catch(() => {});
+    await expect.poll(() => db.psql(locked), { timeout: 30_000 }).not.toBe('0');
+    const run = node.start(['backup', '--now']);
+    const waiting = 'SELECT count(*) FROM pg_locks WHERE NOT granted';
+    await expect.poll(() => db.psql(waiting), { timeout: 30_000 }).not.toBe('0');
+    return run;
+  }
+
+  async function expectRecovery(): Promise<void> {
+    await waitForDatabase(db);
+    const next = await node.reeve('backup', '--now');
+    expect(next.status, next.stderr).toBe(0);
+    expect(await findRemains(node, db)).toEqual(nothingLeft);
+  }
+
+  it.each([
+    ['is killed', 'start', ['kill']],
+    ['is removed', 'reconcile', ['rm', '-f']],
+  ])('has nothing left where its container %s, and says that it has ended (O7)', async (_, how, argv) => {
+    const run = await startDump();
+    await askDocker(node.socket, [...argv, db.container]);
+    const { status, stdout, stderr } = await run.end;
+    expect(status).toBe(1);
+    expect(stdout).toContain('its container has ended');
+    expect(`${stdout}${stderr}`).not.toMatch(/orphan-possible|docker --host/);
+    if (how === 'start') await askDocker(node.socket, ['start', db.container]);
+    else expect((await node.reeve('reconcile')).status).toBe(0);
+    await expectRecovery();
+  });
+
+  it('has nothing left where its server crashes and comes back (O7)', async () => {
+    const run = await startDump();
+    await db.exec(
+      'sh',
+      '-c',
+      'kill -9 "$(grep -ls checkpointer /proc/[0-9]*/cmdline | head -n1 | cut -d/ -f3)"',
+    );
+    const { status, stdout, stderr } = await run.end;
+    expect(status).toBe(1);
+    expect(stdout).toContain('connection to server was lost');
+    expect(`${stdout}${stderr}`).not.toContain('orphan-possible');
+    await expectRecovery();
+  });
+});
