@@ -116,7 +116,7 @@ describe('a sick machine', () => {
     });
     expect(of(report, 'store')[0]).toMatchObject({
       level: 'failure',
-      what: 'it is not there',
+      what: 'it cannot be reached: it is not there',
       where: 'file:///nowhere/at/all',
     });
     expect(report.failures).toBe(3);
