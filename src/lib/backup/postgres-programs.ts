@@ -22,7 +22,9 @@ const connectSeconds = '20';
  * Whatever a database or a role sets for its sessions: with any schema on the path, a function that fits a call of ours better than
  * the server's own, as `count(boolean)`, would be called as a superuser.
  */
-const sessionOptions = '-c search_path=';
+const sessionOptions = '-c search_path= -c statement_timeout=0 -c default_transaction_read_only=off';
+/** The same but for the path: a dump names its own, and finds nothing but what it makes. */
+export const loadOptions = '-c statement_timeout=0 -c default_transaction_read_only=off';
 
 /** `name` tells sessions apart in the server. Variables that the container may have of its own are overridden. */
 export function buildProgram(

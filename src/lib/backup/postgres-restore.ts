@@ -12,6 +12,7 @@ import {
   askDatabase,
   askServer,
   buildProgram,
+  loadOptions,
   type Programs,
   type Question,
   runShort,
@@ -140,8 +141,7 @@ async function loadDatabase(
   const source = watchEnd(restrictText(chunks, await makeRestriction(programs)));
   const input = Readable.from(source.chunks, { objectMode: false });
   try {
-    // A dump names its own path, and finds nothing but what it makes.
-    await runInContainer(buildProgram(programs, loadArgv, { database, name, options: '' }), {
+    await runInContainer(buildProgram(programs, loadArgv, { database, name, options: loadOptions }), {
       ...{ input, redact, signal },
       timeoutMs: limits.dumpMs,
     });

@@ -66,6 +66,27 @@ describe('a database that others may write to', () => {
     expect(await isSuperuser()).toBe('f');
   });
 
+  it('is restored whatever its role sets for its sessions (L79)', async () => {
+    const settings = { default_transaction_read_only: 'on', statement_timeout: '5ms' };
+    const set = Object.entries(settings).map(
+      ([name, value]) => `ALTER ROLE postgres SET ${name} = '${value}'`,
+    );
+    await db.psql(`DO $$ BEGIN ${set.join('; ')}; END $$`);
+    const end = await node.reeve('backup', 'restore', 'hostile/db', 'shop', '--force', '--yes');
+    await db.exec(
+      'psql',
+      '-U',
+      'postgres',
+      '-c',
+      'SET statement_timeout = 0',
+      '-c',
+      'SET default_transaction_read_only = off',
+      '-c',
+      'ALTER ROLE postgres RESET ALL',
+    );
+    expect(end.status, end.stderr).toBe(0);
+  });
+
   describe('whose bucket others may write to', () => {
     const programs = [
       ['\\!', '\\! touch /tmp/owned'],
