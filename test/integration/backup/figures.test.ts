@@ -13,11 +13,15 @@ import { makeTempDir } from '../../support/temp.ts';
 /** Of plain SQL. `REEVE_BACKUP_MB=2000` measures what takes minutes. */
 const largeMb = Number(process.env['REEVE_BACKUP_MB'] ?? 200);
 const smallMb = 10;
+/** The middle one of them counts. */
+const rounds = 5;
 
 beforeAll(() => buildPostgresImage(engineSocket()));
 
+// Other work on the machine spoils a measurement now and then.
 it('costs little more than pg_dump alone, and as much memory for a large database as for a small one', {
-  timeout: 300_000 + largeMb * 2000,
+  timeout: 300_000 + largeMb * 3000,
+  retry: 2,
 }, async () => {
   const node = makeNode({ project: 'figures' });
   const db = await startDatabase(node, {
@@ -32,14 +36,14 @@ it('costs little more than pg_dump alone, and as much memory for a large databas
   // In turn, so that whatever else the machine does meets both.
   const ratios: number[] = [];
   const peaks: number[] = [];
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < rounds; round++) {
     const aloneMs = await dumpAlone(node, db);
     const { dumpMs, peakMb } = await backUp(node);
     ratios.push(dumpMs / aloneMs);
     peaks.push(peakMb);
     tellFigure(`backup of ${largeMb} MB: ${dumpMs} ms, pg_dump alone ${aloneMs} ms, memory ${peakMb} MB`);
   }
-  const ratio = Math.min(...ratios);
+  const ratio = ratios.sort((a, b) => a - b)[(rounds - 1) / 2] ?? Number.NaN;
   const peakMb = Math.max(...peaks);
   tellFigure(
     `backup / pg_dump ${ratio.toFixed(2)}; memory ${small.peakMb} MB for ${smallMb} MB, ${peakMb} MB for ${largeMb} MB`,
