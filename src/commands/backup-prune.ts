@@ -1,5 +1,5 @@
 // `reeve backup prune`: what retention takes out of the stores of backups.
-import { pruneBackups } from '../lib/backup/prune.ts';
+import { pruneBackups } from '../lib/backup/retention/run.ts';
 import { parseWait } from '../lib/lock/wait.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import type { CommandInput } from './command.ts';

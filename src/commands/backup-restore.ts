@@ -1,5 +1,5 @@
 // `reeve backup restore`: a dump back into a database.
-import { runRestore } from '../lib/backup/restore.ts';
+import { runRestore } from '../lib/backup/restore/run.ts';
 import { parseWait } from '../lib/lock/wait.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import { parseSetFlag } from './backup-flags.ts';

@@ -1,6 +1,6 @@
 // `reeve backup verify`: whether backups can be read, and restored.
 
-import { runVerify } from '../lib/backup/verify.ts';
+import { runVerify } from '../lib/backup/verify/run.ts';
 import { parseWait } from '../lib/lock/wait.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import { parseSetFlag } from './backup-flags.ts';

@@ -81,7 +81,11 @@ export function listBackups(node: TestNode, directory: string = join(node.stateD
   const files = entries
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name));
-  return files.map((file) => file.slice(directory.length + 1)).sort();
+  // The store's own lock is nobody's backup.
+  return files
+    .map((file) => file.slice(directory.length + 1))
+    .filter((file) => !file.startsWith('.locks/'))
+    .sort();
 }
 
 export function readDump(node: TestNode, path: string): string {

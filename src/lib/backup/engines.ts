@@ -1,6 +1,6 @@
 // The kinds of database server that can be backed up, by the name that a service's `database.engine` has.
 import type { DatabaseEngine, DatabaseServer, ServerPlace } from './engine.ts';
-import { postgres } from './postgres.ts';
+import { postgres } from './postgres/engine.ts';
 
 const engines: Readonly<Record<'postgres', DatabaseEngine>> = { postgres };
 

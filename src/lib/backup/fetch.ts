@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
 import { StepError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
-import { captureDump, type Inspected, inspectDump } from './capture.ts';
+import { captureDump, type Inspected, inspectDump } from './dump/capture.ts';
 
 /** What its manifest says; undefined for a dump without one. */
 export type Expected = { sizeBytes: number; sha256: string } | undefined;

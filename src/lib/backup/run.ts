@@ -11,17 +11,17 @@ import type { Outcome } from '../outcome.ts';
 import { writeDocument } from '../state/document.ts';
 import { appendHistory } from '../state/history.ts';
 import { type RunTeller, recordRun } from '../state/record-run.ts';
-import { type BackupSession, backUpService, type ServiceOutcome } from './back-up-service.ts';
 import { findDatabaseContainer } from './container.ts';
+import { type BackupSession, backUpService, type ServiceOutcome } from './dump/back-up-service.ts';
+import { openDumpDirectory } from './dump/temp.ts';
 import { type DumpLimits, defaultLimits } from './engine.ts';
 import { gatherBackups } from './gather.ts';
 import { type BackupOptions, type BackupTurn, planBackups } from './plan.ts';
-import { pruneService } from './prune.ts';
 import { forgetOthers, recordAnchors, recordAttempt, recordSchedules } from './record.ts';
 import { renderBackup, type TurnResult, toEvents } from './render.ts';
+import { pruneService } from './retention/run.ts';
 import { type BackedUp, hasBackup } from './services.ts';
 import { type BackupsDocument, backupsDocument, backupsPath } from './state.ts';
-import { openDumpDirectory } from './temp.ts';
 
 export type BackupRun = BackupOptions & { waitMs: number; limits?: Partial<DumpLimits> };
 

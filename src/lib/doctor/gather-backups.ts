@@ -7,7 +7,7 @@ import { storeUrlOf } from '../backup/location.ts';
 import { openBackupStore } from '../backup/place.ts';
 import { recordSchedules } from '../backup/record.ts';
 import { readRecorded } from '../backup/recorded.ts';
-import { findPolicyFault } from '../backup/retention.ts';
+import { findPolicyFault } from '../backup/retention/policy.ts';
 import { type BackedUp, findOverlap, readBackedUp } from '../backup/services.ts';
 import { mapBounded } from '../bounded.ts';
 import { volumeName } from '../cluster/names.ts';

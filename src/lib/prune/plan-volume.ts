@@ -1,6 +1,6 @@
 // Whether a volume could be made again from backups. Pure.
 import type { Inventory } from '../backup/inventory.ts';
-import { isGood } from '../backup/retention.ts';
+import { isGood } from '../backup/retention/policy.ts';
 import type { ServiceBackups } from '../backup/state.ts';
 
 /**

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { captureDump } from '../../../src/lib/backup/capture.ts';
+import { captureDump } from '../../../src/lib/backup/dump/capture.ts';
 import { type DumpLimits, defaultLimits } from '../../../src/lib/backup/engine.ts';
-import { postgres } from '../../../src/lib/backup/postgres.ts';
+import { postgres } from '../../../src/lib/backup/postgres/engine.ts';
 import {
   aDatabaseDeploy,
   findRemains,

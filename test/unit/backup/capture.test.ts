@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { captureDump, compress } from '../../../src/lib/backup/capture.ts';
+import { captureDump, compress } from '../../../src/lib/backup/dump/capture.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
 async function* pieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {

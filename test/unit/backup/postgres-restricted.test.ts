@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { restrictText } from '../../../src/lib/backup/postgres-restricted.ts';
+import { restrictText } from '../../../src/lib/backup/postgres/restricted.ts';
 
 const head = '--\n-- PostgreSQL database dump\n--\n\n';
 const end = '--\n-- PostgreSQL database dump complete\n--\n\n';

@@ -1,6 +1,6 @@
 // Which statements of `pg_dumpall --globals-only` make the roles that a server lacks.
 import { describe, expect, it } from 'vitest';
-import { planRoles } from '../../../src/lib/backup/postgres-roles.ts';
+import { planRoles } from '../../../src/lib/backup/postgres/roles.ts';
 
 const globals = `--
 -- PostgreSQL database cluster dump; CREATE ROLE none;

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { defaultLimits } from '../../../src/lib/backup/engine.ts';
-import { readCredentials } from '../../../src/lib/backup/postgres.ts';
-import { buildProgram, psqlArgv } from '../../../src/lib/backup/postgres-programs.ts';
+import { readCredentials } from '../../../src/lib/backup/postgres/engine.ts';
+import { buildProgram, psqlArgv } from '../../../src/lib/backup/postgres/programs.ts';
 import {
   majorOfNumber,
   parseAbout,
   parseClientVersion,
   parseRows,
-} from '../../../src/lib/backup/postgres-sql.ts';
+} from '../../../src/lib/backup/postgres/sql.ts';
 import { containerArgv } from '../../../src/lib/docker/exec.ts';
 import { redactNothing } from '../../../src/lib/exec/redact.ts';
 

@@ -1,10 +1,10 @@
 import { cpSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { applyRemovals, type RemovalResult } from '../../../src/lib/backup/apply-prune.ts';
 import { type Inventory, readInventory } from '../../../src/lib/backup/inventory.ts';
-import { planRemovals } from '../../../src/lib/backup/plan-prune.ts';
-import { isGood, planRetention } from '../../../src/lib/backup/retention.ts';
+import { applyRemovals, type RemovalResult } from '../../../src/lib/backup/retention/apply.ts';
+import { planRemovals } from '../../../src/lib/backup/retention/plan.ts';
+import { isGood, planRetention } from '../../../src/lib/backup/retention/policy.ts';
 import { openFileStore } from '../../../src/lib/store/file.ts';
 import type { Store } from '../../../src/lib/store/store.ts';
 import { writeSet } from '../../support/backup-files.ts';

@@ -1,13 +1,13 @@
 // Which dump a person means, and what a look at a set makes of the documents.
 import { describe, expect, it } from 'vitest';
-import { compareRows } from '../../../src/lib/backup/compare.ts';
 import type { BackupSet, Dump, Inventory } from '../../../src/lib/backup/inventory.ts';
 import type { Manifest } from '../../../src/lib/backup/manifest.ts';
 import { parseStamp } from '../../../src/lib/backup/names.ts';
-import { chooseDump, requireTargetName } from '../../../src/lib/backup/restore-choice.ts';
+import { chooseDump, requireTargetName } from '../../../src/lib/backup/restore/choice.ts';
+import { compareRows } from '../../../src/lib/backup/restore/compare.ts';
 import type { BackupsDocument } from '../../../src/lib/backup/state.ts';
-import { buildEvidence, chooseSet, recordFindings } from '../../../src/lib/backup/verify-record.ts';
-import type { SetFindings } from '../../../src/lib/backup/verify-set.ts';
+import { buildEvidence, chooseSet, recordFindings } from '../../../src/lib/backup/verify/record.ts';
+import type { SetFindings } from '../../../src/lib/backup/verify/set.ts';
 
 const stamps = ['2026-06-01T03-00-00Z', '2026-06-02T03-00-00Z', '2026-06-03T03-00-00Z'] as const;
 const atOf = (stamp: string): Date => parseStamp(stamp) as Date;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findClockFault, findPolicyFault } from '../../../src/lib/backup/retention.ts';
+import { findClockFault, findPolicyFault } from '../../../src/lib/backup/retention/policy.ts';
 import { aDump, anInventory } from '../../support/inventories.ts';
 
 const now = new Date('2026-06-04T04:00:00Z');

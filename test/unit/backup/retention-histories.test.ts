@@ -7,7 +7,7 @@ import {
   isGood,
   planRetention,
   type RetentionPolicy,
-} from '../../../src/lib/backup/retention.ts';
+} from '../../../src/lib/backup/retention/policy.ts';
 import { aDump, anInventory } from '../../support/inventories.ts';
 import { createRandom, type Random } from '../../support/random.ts';
 

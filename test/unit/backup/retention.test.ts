@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Dump } from '../../../src/lib/backup/inventory.ts';
 import { stampOf } from '../../../src/lib/backup/names.ts';
-import { planRetention, type RetentionPolicy } from '../../../src/lib/backup/retention.ts';
+import { planRetention, type RetentionPolicy } from '../../../src/lib/backup/retention/policy.ts';
 import { nextFire, parseSchedule } from '../../../src/lib/schedule/schedule.ts';
 import { aDump, aManifest, anInventory, aSet } from '../../support/inventories.ts';
 

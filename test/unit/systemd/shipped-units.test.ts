@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { defaultLimits } from '../../../src/lib/backup/engine.ts';
 import { runMs } from '../../../src/lib/backup/run.ts';
-import { verifyMs } from '../../../src/lib/backup/verify.ts';
+import { verifyMs } from '../../../src/lib/backup/verify/run.ts';
 import { activationMs } from '../../../src/lib/reconcile/loop.ts';
 import {
   backupsDirectory,
