@@ -80,7 +80,7 @@ function describeCalls(calls: readonly Call[], node: Place): Omit<Footprint, 'en
   const below = (paths: readonly string[], directory: string): string[] =>
     unique(
       paths.filter((path) => path.startsWith(`${directory}/`)).map((path) => relative(directory, path)),
-    ).map((path) => path.replaceAll(node.nodeId, 'NODE'));
+    ).map((path) => path.replaceAll(node.nodeId, 'NODE').replace(/\/[\d-]+T[\d-]+Z\.json$/, '/STAMP.json'));
   return {
     modules: modules.length,
     kilobytes: Math.ceil(sizeBytes / 1000),

@@ -18,6 +18,7 @@ const budgets: Record<string, Footprint> = JSON.parse(readFileSync(budgetFile, '
 const commands = [
   '--version',
   '--help',
+  'backup',
   'config check',
   'config show',
   'deploy SERVICES --dry-run',
