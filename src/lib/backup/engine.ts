@@ -36,6 +36,10 @@ export type DatabaseEngine = {
   readonly name: string;
   /** Runs nothing yet. Throws ConfigError where the container's environment holds no credentials. */
   open(place: ServerPlace): DatabaseServer;
+  /** Why nothing can be restored into a database of this name; undefined where something can. */
+  refuseName(name: string): string | undefined;
+  /** Variables for another server that is set up as the one with these, and has a password of its own. */
+  setUpLike(env: readonly string[]): Readonly<Record<string, string>>;
 };
 
 export type DatabaseServer = {
@@ -64,8 +68,10 @@ export type DatabaseRestorer = {
   dropLeftovers(): Promise<void>;
   /** Undefined where there is none of this name. */
   findDatabase(name: string): Promise<FoundTarget | undefined>;
-  /** Empty, of this run, and as `like` is but for its settings; without it, of this encoding. Its name. */
-  createDatabase(as: { like: string } | { encoding: string | undefined }): Promise<string>;
+  /** Whether the last kilobyte of a text is how a whole dump ends. */
+  isEnd(text: string): boolean;
+  /** Empty, of this run, and as `like` is but for its settings; without it, as the first kilobytes of a dump ask for. Its name. */
+  createDatabase(as: { like: string } | { beginning: string }): Promise<string>;
   /** The text of a dump, in one transaction, up to the first error. */
   loadDatabase(name: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
   countRows(name: string): Promise<readonly TableRows[]>;

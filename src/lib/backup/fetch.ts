@@ -65,26 +65,27 @@ export async function* readText(path: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** The encoding that a dump says it is in. */
-export async function readEncoding(path: string): Promise<string | undefined> {
-  let head = '';
+const beginningBytes = 4096;
+const endBytes = 1024;
+
+/** The first kilobytes of a fetched dump's text, byte for character. */
+export async function readBeginning(path: string): Promise<string> {
+  let text = '';
   for await (const chunk of readText(path)) {
-    head += Buffer.from(chunk).toString('latin1');
-    if (head.length > 4096) break;
+    text += Buffer.from(chunk.subarray(0, beginningBytes)).toString('latin1');
+    if (text.length >= beginningBytes) break;
   }
-  return /^SET client_encoding = '(\w+)';$/m.exec(head)?.[1];
+  return text;
 }
 
-/**
- * Throws BrokenError where the text does not end as a dump does: launch-pad's are compressed by another program, so that a stream
- * that is whole may be half a dump. Newer dumps have lines behind the one that says so.
- */
-export async function requireDumpEnd(path: string): Promise<void> {
-  let tail = Buffer.alloc(0);
-  for await (const chunk of readText(path))
-    tail = Buffer.concat([tail, chunk.subarray(-1024)]).subarray(-1024);
-  if (/^-- PostgreSQL database dump complete$/m.test(tail.toString('latin1'))) return;
-  throw new BrokenError('it ends before the dump does');
+/** Its last kilobyte, byte for character. */
+export async function readEnd(path: string, signal: AbortSignal): Promise<string> {
+  let end = Buffer.alloc(0);
+  for await (const chunk of readText(path)) {
+    signal.throwIfAborted();
+    end = Buffer.concat([end, chunk.subarray(-endBytes)]).subarray(-endBytes);
+  }
+  return end.toString('latin1');
 }
 
 /** Globals are small; more than this is none. */

@@ -91,7 +91,7 @@ function decide(facts: BackupFacts, service: DesiredService): Step {
       return { kind: 'waiting', key, next: decision.next };
     case 'due': {
       const hold = holdFor(facts.holds, key, now);
-      if (hold !== undefined) return { kind: 'deferred', key, reason: `it is held: ${hold.reason}` };
+      if (hold !== undefined) return { kind: 'deferred', key, reason: describeHold(hold) };
       return { kind: 'due', turn: { key, service, fire: decision.fire, isScheduled: true } };
     }
   }
@@ -151,4 +151,8 @@ function chooseAll(found: readonly FoundDatabase[]): DatabaseChoice {
     else dumped.push({ name, sizeBytes });
   }
   return { dumped, skipped, failures };
+}
+
+export function describeHold({ reason }: Hold): string {
+  return `it is held: ${reason}`;
 }

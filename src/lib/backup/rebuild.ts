@@ -5,6 +5,7 @@ import type { Context } from '../context.ts';
 import { describeError } from '../errors.ts';
 import { type Inventory, readInventory } from './inventory.ts';
 import { openBackupStore } from './place.ts';
+import { isGood } from './retention/policy.ts';
 import { type BackupsDocument, backupAnchor, type DatabaseBackups, emptyBackups } from './state.ts';
 
 /** A service whose store cannot be read is left out, and its schedule begins anew. */
@@ -29,7 +30,7 @@ export async function rebuildBackups(
 function addService(document: BackupsDocument, key: string, { dumps }: Inventory): BackupsDocument {
   const newest = dumps.at(-1);
   if (newest === undefined) return document;
-  const good = dumps.filter(({ level }) => level !== 'broken');
+  const good = dumps.filter(isGood);
   const databases = Object.fromEntries(
     good.map(({ database, at, sizeBytes, level }): [string, DatabaseBackups] => [
       database,

@@ -4,7 +4,8 @@ import { type NodeConfig, requireRole } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { openEngine } from '../docker/client.ts';
 import type { Engine } from '../docker/types.ts';
-import { BusyError, InputError } from '../errors.ts';
+import { BusyError, describeError, InputError } from '../errors.ts';
+import { holdFor, readHolds } from '../hold/holds.ts';
 import { serviceLock } from '../lock/names.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
@@ -16,7 +17,7 @@ import { type BackupSession, backUpService, type ServiceOutcome } from './dump/b
 import { openDumpDirectory } from './dump/temp.ts';
 import { type DumpLimits, defaultLimits } from './engine.ts';
 import { gatherBackups } from './gather.ts';
-import { type BackupOptions, type BackupTurn, planBackups } from './plan.ts';
+import { type BackupOptions, type BackupTurn, describeHold, planBackups } from './plan.ts';
 import { forgetOthers, recordAnchors, recordAttempt, recordSchedules } from './record.ts';
 import { renderBackup, type TurnResult, toEvents } from './render.ts';
 import { pruneService } from './retention/run.ts';
@@ -114,18 +115,27 @@ async function takeTurns(
 ): Promise<TurnResult[]> {
   const { ctx, cluster } = session;
   const results: TurnResult[] = [];
+  const failures: unknown[] = [];
   if (turns.length === 0) return results;
   const engine = openEngine({ socket: cluster.docker.socket, log: ctx.log, signal: ctx.signal });
   try {
     for (const turn of turns) {
       if (ctx.signal.aborted) break;
-      const outcome = await takeTurn(session, engine, turn, how);
-      results.push({ turn, outcome });
-      await pruneAfter(session, { turn, outcome }, { recorded: how.ledger.value, all: how.all });
+      try {
+        const outcome = await takeTurn(session, engine, turn, how);
+        results.push({ turn, outcome });
+        await pruneAfter(session, { turn, outcome }, { recorded: how.ledger.value, all: how.all });
+      } catch (error) {
+        if (ctx.signal.aborted) throw error;
+        ctx.log.error(describeError(error), { service: turn.key });
+        failures.push(error);
+      }
     }
   } finally {
     engine.close();
   }
+  // Others have had their turn by then.
+  if (failures.length > 0) throw failures[0];
   return results;
 }
 
@@ -150,7 +160,13 @@ async function takeTurn(
 ): Promise<ServiceOutcome> {
   const { ctx, cluster } = session;
   const work = async (): Promise<ServiceOutcome> => {
-    const about = { engine, nodeId: cluster.nodeId, paths: ctx.paths, now: ctx.clock.now(), log: ctx.log };
+    const now = ctx.clock.now();
+    // One that has come while others had their turn.
+    const hold = turn.isScheduled
+      ? holdFor(await readHolds(ctx.paths, now, ctx.log), turn.key, now)
+      : undefined;
+    if (hold !== undefined) return { kind: 'deferred', reason: describeHold(hold) };
+    const about = { engine, nodeId: cluster.nodeId, paths: ctx.paths, now, log: ctx.log };
     const found = await findDatabaseContainer(about, turn.service);
     if ('missing' in found) return { kind: 'deferred', reason: found.missing };
     const earlier = ledger.value.services[turn.key];

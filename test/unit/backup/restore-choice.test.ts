@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { BackupSet, Dump, Inventory } from '../../../src/lib/backup/inventory.ts';
 import type { Manifest } from '../../../src/lib/backup/manifest.ts';
 import { parseStamp } from '../../../src/lib/backup/names.ts';
+import { postgres } from '../../../src/lib/backup/postgres/engine.ts';
 import { chooseDump, requireTargetName } from '../../../src/lib/backup/restore/choice.ts';
 import { compareRows } from '../../../src/lib/backup/restore/compare.ts';
 import type { BackupsDocument } from '../../../src/lib/backup/state.ts';
@@ -76,12 +77,12 @@ describe('the dump to restore', () => {
   it.each(['', 'a\0b', 'x'.repeat(64), '☃'.repeat(22), 'template0', 'reeve-restore-1'])(
     'goes into no %j',
     (name) => {
-      expect(() => requireTargetName(name)).toThrow(/^cannot restore into /);
+      expect(() => requireTargetName(postgres, name)).toThrow(/^cannot restore into /);
     },
   );
 
   it.each(['x'.repeat(63), '-Fc', 'postgres', 'a/b'])('goes into %j', (name) => {
-    expect(() => requireTargetName(name)).not.toThrow();
+    expect(() => requireTargetName(postgres, name)).not.toThrow();
   });
 });
 

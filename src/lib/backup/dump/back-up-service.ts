@@ -5,7 +5,7 @@ import type { Context } from '../../context.ts';
 import type { ContainerDetails } from '../../docker/types.ts';
 import { describeError, StepError } from '../../errors.ts';
 import type { DatabaseServer, DumpLimits, ServerAbout } from '../engine.ts';
-import { openDatabaseServer } from '../engines.ts';
+import { findDatabaseEngine } from '../engines.ts';
 import { tellError } from '../errors.ts';
 import type { Manifest } from '../manifest.ts';
 import { dumpKey, setKey, stampOf } from '../names.ts';
@@ -67,7 +67,7 @@ function openServer(
   if (database === undefined) throw new StepError('cannot back it up: it has no database');
   const { runId, signal } = ctx;
   const place = { socket: cluster.docker.socket, container, runId, signal, limits };
-  return openDatabaseServer(database.engine, place);
+  return findDatabaseEngine(database.engine).open(place);
 }
 
 type Work = {

@@ -1,7 +1,6 @@
 // A captured dump into the store. It gets its name there only when all of it has come: a driver publishes whole objects alone.
-// On the way the file is hashed again and compared with what the dump was, and afterwards its size is asked for. The bytes
-// themselves are the driver's business: a directory's are synced and counted, and each request to S3 is signed with the hash of
-// its body, which the service checks. So nothing is read back.
+// On the way the file is hashed again and compared with what the dump was, and afterwards its size is asked for, and its hash: a
+// directory's object is read back, while each request to S3 was signed with the hash of its body, which the service has checked.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,6 +25,7 @@ export async function uploadCaptured(
     try {
       await store.putStream(key, readAgain(captured, signal));
       await requireWhole(store, key, captured.sizeBytes);
+      if (store.url.startsWith('file:')) await requireSame(store, key, { captured, signal });
       return;
     } catch (error) {
       const pauseMs = pausesMs[tried];
@@ -62,4 +62,22 @@ async function requireWhole(store: Store, key: string, sizeBytes: number): Promi
     `cannot write ${JSON.stringify(key)} to ${store.url}: it ${found}, and ${sizeBytes} were sent`,
     { code: 'incomplete' },
   );
+}
+
+async function requireSame(
+  store: Store,
+  key: string,
+  { captured, signal }: { captured: Captured; signal: AbortSignal },
+): Promise<void> {
+  const hash = createHash('sha256');
+  const collect = createCollector();
+  for await (const chunk of (await store.getStream(key)) ?? []) {
+    if (signal.aborted) throw new StepError('interrupted', { code: 'interrupted' });
+    hash.update(chunk);
+    collect(chunk.length);
+  }
+  if (hash.digest('hex') === captured.sha256) return;
+  throw new StepError(`cannot write ${JSON.stringify(key)} to ${store.url}: it reads back differently`, {
+    code: 'damaged',
+  });
 }

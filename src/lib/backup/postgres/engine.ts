@@ -8,9 +8,12 @@ import { endMarked } from './end.ts';
 import { askServer, type Programs, runShort, sessionName } from './programs.ts';
 import { openRestorer } from './restore.ts';
 import { aboutSql, majorOfNumber, markerPrefix, parseAbout, parseClientVersion } from './sql.ts';
+import { refuseName, setUpLike } from './text.ts';
 
 export const postgres: DatabaseEngine = {
   name: 'postgres',
+  refuseName,
+  setUpLike,
   open: (place) => {
     const programs = openPrograms(place);
     return {

@@ -36,12 +36,14 @@ import {
 import { makeRestriction, restrictText } from './restricted.ts';
 import { planRoles } from './roles.ts';
 import { markerOf, parseRows, restorePrefix } from './sql.ts';
+import { isDumpEnd, parseEncoding } from './text.ts';
 
 export function openRestorer(programs: Programs): DatabaseRestorer {
   const { runId } = programs;
   let count = 0;
   return {
     dropLeftovers: () => dropLeftovers(programs),
+    isEnd: isDumpEnd,
     findDatabase: (name) => findDatabase(programs, name),
     createDatabase: async (as) => {
       count += 1;
@@ -105,7 +107,10 @@ async function createDatabase(
   as: Parameters<DatabaseRestorer['createDatabase']>[0],
 ): Promise<void> {
   if ('like' in as) await ask(programs, createLikeSql, { variables: { name, like: as.like } });
-  else await ask(programs, createDatabaseSql, { variables: { name, encoding: as.encoding ?? '' } });
+  else
+    await ask(programs, createDatabaseSql, {
+      variables: { name, encoding: parseEncoding(as.beginning) ?? '' },
+    });
 }
 
 /** Short steps that are done to their end, also by a run that is told to stop. */

@@ -1,8 +1,8 @@
 // Which dump a person means, and into what it may go. Pure.
 import { InputError } from '../../errors.ts';
+import type { DatabaseEngine } from '../engine.ts';
 import type { Dump, Inventory } from '../inventory.ts';
 import type { DumpRecord, Manifest } from '../manifest.ts';
-import { restorePrefix } from '../postgres/sql.ts';
 
 export type ChosenDump = {
   dump: Dump;
@@ -46,20 +46,8 @@ function explainNone(
   return `${cannot}: it has no dump; ${have}`;
 }
 
-/** Of a name in PostgreSQL: a longer one would be cut without a word. */
-const maxNameBytes = 63;
-
 /** Throws InputError. */
-export function requireTargetName(name: string): void {
-  const cause = refuseName(name);
+export function requireTargetName(engine: Pick<DatabaseEngine, 'refuseName'>, name: string): void {
+  const cause = engine.refuseName(name);
   if (cause !== undefined) throw new InputError(`cannot restore into ${JSON.stringify(name)}: ${cause}`);
-}
-
-function refuseName(name: string): string | undefined {
-  if (name === '') return 'a database has a name';
-  if (name.includes('\0')) return 'a name has no NUL character';
-  if (Buffer.byteLength(name) > maxNameBytes) return `a name has at most ${maxNameBytes} bytes`;
-  if (/^template[01]$/.test(name)) return 'it is a template';
-  if (name.startsWith(restorePrefix)) return 'such names are for restores under way';
-  return undefined;
 }

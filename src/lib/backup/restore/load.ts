@@ -2,7 +2,7 @@
 import { StepError } from '../../errors.ts';
 import { formatBytes } from '../bytes.ts';
 import type { DatabaseRestorer } from '../engine.ts';
-import { readEncoding, readText } from '../fetch.ts';
+import { readBeginning, readText } from '../fetch.ts';
 import type { TableRows } from '../manifest.ts';
 import { compareRows, sumRows } from './compare.ts';
 
@@ -40,7 +40,7 @@ export async function loadDump(
 ): Promise<Loaded> {
   const startedAt = performance.now();
   const name = await restorer.createDatabase(
-    like === undefined ? { encoding: await readEncoding(path) } : { like },
+    like === undefined ? { beginning: await readBeginning(path) } : { like },
   );
   try {
     await restorer.loadDatabase(name, readText(path));

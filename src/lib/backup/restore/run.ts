@@ -14,9 +14,15 @@ import { confirm } from '../../report/confirm.ts';
 import { appendHistory } from '../../state/history.ts';
 import { findDatabaseContainer } from '../container.ts';
 import { type DumpDirectory, openDumpDirectory, requireSpace } from '../dump/temp.ts';
-import { type DatabaseRestorer, type DatabaseServer, type DumpLimits, defaultLimits } from '../engine.ts';
-import { openDatabaseServer } from '../engines.ts';
-import { BrokenError, fetchObject, readGlobals, requireDumpEnd } from '../fetch.ts';
+import {
+  type DatabaseEngine,
+  type DatabaseRestorer,
+  type DatabaseServer,
+  type DumpLimits,
+  defaultLimits,
+} from '../engine.ts';
+import { findDatabaseEngine } from '../engines.ts';
+import { BrokenError, fetchObject, readEnd, readGlobals } from '../fetch.ts';
 import { readInventory } from '../inventory.ts';
 import { type BackupPlace, openBackupStore } from '../place.ts';
 import { readBackedUp } from '../services.ts';
@@ -53,10 +59,10 @@ type Session = {
 
 /** Throws InputError for what it refuses, StepError where the restore fails, BusyError. */
 export async function runRestore(ctx: Context, options: RestoreOptions): Promise<Outcome> {
-  requireTargetName(options.target);
   const cluster = requireRole(ctx.config, 'app', 'backup restore');
   const [service] = await readBackedUp(ctx, cluster, options.key);
   if (service === undefined) throw new InputError(`cannot restore into ${options.key}: it has no backups`);
+  requireTargetName(requireEngine(service), options.target);
   const place = await openBackupStore({ cluster, signal: ctx.signal }, service.backup);
   const chosen = chooseDump(await readInventory(place.store, place.prefix), options);
   requireGlobals(chosen, options);
@@ -71,6 +77,11 @@ export async function runRestore(ctx: Context, options: RestoreOptions): Promise
     () => withLock(ctx, serviceLock(service), () => restoreRecorded(session), { waitMs }),
     { waitMs },
   );
+}
+
+function requireEngine({ database }: DesiredService): DatabaseEngine {
+  if (database !== undefined) return findDatabaseEngine(database.engine);
+  throw new InputError('cannot restore: the service has no database');
 }
 
 function requireGlobals({ manifest, dump }: ChosenDump, { restoresRoles }: RestoreOptions): void {
@@ -135,11 +146,10 @@ async function openServer(
   const about = { engine, nodeId, paths: ctx.paths, now: ctx.clock.now(), log: ctx.log };
   const found = await findDatabaseContainer(about, service);
   if ('missing' in found) throw new StepError(found.missing);
-  if (service.database === undefined) throw new StepError('the service has no database');
   const { runId, signal } = ctx;
   const limits = { ...defaultLimits, ...options.limits };
   const place = { socket: docker.socket, container: found.container, runId, signal, limits };
-  const server = openDatabaseServer(service.database.engine, place);
+  const server = requireEngine(service).open(place);
   const refusal = await server.findRefusal();
   if (refusal !== undefined) throw new StepError(`the database takes no connections: ${refusal}`);
   return server;
@@ -156,7 +166,7 @@ async function restoreInto(
   requireTarget(found, options);
   const path = directory.next();
   try {
-    const rawBytes = await fetchChosen(session, directory, path);
+    const rawBytes = await fetchChosen(session, restorer, { directory, path });
     await requireServerSpace(restorer, rawBytes);
     const { made, tablespaces } = await restoreGlobals(session, restorer, directory);
     ctx.log.info(`restoring ${JSON.stringify(chosen.dump.database)} of ${chosen.dump.stamp}`, {
@@ -187,13 +197,15 @@ function requireTarget(
 
 /** The size of its text, in bytes. Nothing has been touched in the server before it is known to be whole. */
 async function fetchChosen(
-  { place: { store }, chosen: { dump, record } }: Session,
-  directory: DumpDirectory,
-  path: string,
+  { ctx, place: { store }, chosen: { dump, record } }: Session,
+  restorer: DatabaseRestorer,
+  { directory, path }: { directory: DumpDirectory; path: string },
 ): Promise<number> {
   await requireSpace(directory, dump.sizeBytes);
   const { rawBytes } = await fetchObject(store, dump.key, { path, expected: record });
-  if (record === undefined) await requireDumpEnd(path);
+  if (record === undefined && !restorer.isEnd(await readEnd(path, ctx.signal))) {
+    throw new BrokenError('it ends before the dump does');
+  }
   return rawBytes;
 }
 

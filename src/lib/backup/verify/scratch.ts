@@ -1,14 +1,13 @@
 // A server of its own for a dump to be restored into: of the image that the dump's server had, with no network and no port, and a
 // volume without a name, which goes with it. It carries no label that anything but this file looks for.
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { labelNames } from '../../cluster/names.ts';
 import type { DesiredService } from '../../cluster/wire.ts';
 import type { Context } from '../../context.ts';
 import type { ContainerDetails, Engine } from '../../docker/types.ts';
 import { describeError, StepError } from '../../errors.ts';
-import type { DatabaseServer, DumpLimits } from '../engine.ts';
-import { openDatabaseServer } from '../engines.ts';
+import type { DatabaseEngine, DatabaseServer, DumpLimits } from '../engine.ts';
+import { findDatabaseEngine } from '../engines.ts';
 import type { Manifest } from '../manifest.ts';
 
 export type ScratchPlace = {
@@ -55,13 +54,7 @@ export async function withScratch<T>(
     const container = await requireContainer(engine, id);
     const { runId, signal } = ctx;
     const { socket, limits } = place;
-    const server = openDatabaseServer(requireEngine(about.service), {
-      socket,
-      container,
-      runId,
-      signal,
-      limits,
-    });
+    const server = requireEngine(about.service).open({ socket, container, runId, signal, limits });
     await waitUntilReady(place, id, server);
     const { version } = await server.describe();
     const notes = [...(note === undefined ? [] : [note]), ...noteVersions(version, about.manifest)];
@@ -73,8 +66,8 @@ export async function withScratch<T>(
   }
 }
 
-function requireEngine({ database }: DesiredService) {
-  if (database !== undefined) return database.engine;
+function requireEngine({ database }: DesiredService): DatabaseEngine {
+  if (database !== undefined) return findDatabaseEngine(database.engine);
   throw new StepError('cannot start a server: the service has no database any more');
 }
 
@@ -104,23 +97,14 @@ function noteVersions(version: string, { serverVersion }: Manifest): string[] {
   return major === dumped ? [] : [`restored with version ${version}, and dumped from ${serverVersion}`];
 }
 
-/** Of the service's own variables those that say how a server is set up. The password is nobody's. */
-const setupNames = ['POSTGRES_USER', 'POSTGRES_INITDB_ARGS', 'LANG', 'LC_ALL', 'TZ'];
-
 async function createScratch(
   { engine, nodeId, ctx }: ScratchPlace,
   { service, image, env }: { service: DesiredService; image: string; env: readonly string[] },
 ): Promise<{ id: string }> {
-  const setup = env
-    .map((entry): [string, string] => [
-      entry.slice(0, entry.indexOf('=')),
-      entry.slice(entry.indexOf('=') + 1),
-    ])
-    .filter(([name]) => setupNames.includes(name));
   return await engine.createContainer({
     name: scratchName(nodeId, ctx.runId),
     image,
-    env: { ...Object.fromEntries(setup), POSTGRES_PASSWORD: randomBytes(24).toString('hex') },
+    env: requireEngine(service).setUpLike(env),
     labels: { [labelNames.scratch]: ctx.runId },
     cpus: service.cpu / 1024,
     memoryBytes: service.memory * 1024 * 1024,
