@@ -103,6 +103,7 @@ export function parseVolumeList(raw: unknown): VolumeSummary[] {
       name: requireText(row['Name'], 'volume name'),
       labels: toLabels(row['Labels']),
       createdAt: toInstant(row['CreatedAt']),
+      mountpoint: toText(row['Mountpoint']),
     };
   });
 }

@@ -62,7 +62,10 @@ export type ImageIdentity = { id: string; digests: readonly string[] };
 export type VolumeSummary = {
   name: string;
   labels: Readonly<Record<string, string>>;
+  /** By some engines the last change of the volume's directory, as when a server in it was stopped. */
   createdAt: Date | undefined;
+  /** Where the volume lies on the engine's machine; empty for some drivers. */
+  mountpoint: string;
 };
 
 /** Progress of a pull, for people: `layer` is the engine's short id. */

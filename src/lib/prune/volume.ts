@@ -1,4 +1,6 @@
 // Removes one volume when a person names it. Never started by a timer.
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { type Inventory, readInventory } from '../backup/inventory.ts';
 import { openBackupStore } from '../backup/place.ts';
 import { readRecorded } from '../backup/recorded.ts';
@@ -61,6 +63,18 @@ async function requireUnused(engine: Engine, name: string): Promise<void> {
   throw new StepError(`cannot remove volume ${name}: it is mounted by ${names}`);
 }
 
+/**
+ * When it was made: the engine's word, or the birth of the directory that it has made for the volume, whichever is earlier.
+ * Undefined where neither is known.
+ */
+async function findBirth({ createdAt, mountpoint }: VolumeSummary): Promise<Date | undefined> {
+  const about = mountpoint === '' ? undefined : await stat(dirname(mountpoint)).catch(() => undefined);
+  // File systems that do not keep it say 1970.
+  const born = about === undefined || about.birthtimeMs <= 0 ? undefined : about.birthtime;
+  if (createdAt === undefined || born === undefined) return createdAt ?? born;
+  return born < createdAt ? born : createdAt;
+}
+
 /** Throws InputError unless a set that is newer than the volume has all of the service's databases, and nothing failed since. */
 async function requireBackup(
   ctx: Context,
@@ -72,7 +86,7 @@ async function requireBackup(
   const recorded = (await readRecorded(ctx)).services[key];
   const inventory = await readBackups(ctx, cluster, key);
   const fault =
-    inventory === undefined ? 'it has none' : findBackupFault(inventory, recorded, volume.createdAt);
+    inventory === undefined ? 'it has none' : findBackupFault(inventory, recorded, await findBirth(volume));
   if (fault === undefined) return;
   throw new InputError(
     `cannot remove volume ${volume.name}: no verified backup of ${key} is newer than it (${fault}): make one, or say --no-backup`,

@@ -1,4 +1,5 @@
 // `prune --volumes` looks for a backup that the volume could be made from again.
+import { utimesSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { writeSet } from '../../support/backup-files.ts';
 import { aDirectory, daysAgo, desire } from '../../support/backup-places.ts';
@@ -33,6 +34,20 @@ describe('a volume of a database', () => {
     const end = await prune();
     expect(end).toMatchObject({ status: 0 });
     expect(await list()).toBe('');
+  });
+
+  it('is as old as it is, though what was in it has been touched since, as by a server’s stop', async () => {
+    const place = aDirectory();
+    const { node, store } = place;
+    await askDocker(node.socket, ['volume', 'create', volume]);
+    desire(place);
+    await writeSet(store, prefix, { at: new Date(Date.now() + 1000), databases: ['app'] });
+    const later = new Date(Date.now() + 60_000);
+    const format = ['--format', '{{.Mountpoint}}'];
+    const mountpoint = (await askDocker(node.socket, ['volume', 'inspect', ...format, volume])).trim();
+    utimesSync(mountpoint, later, later);
+    const end = await node.reeve('prune', '--volumes', 'blog/db/data', '--yes');
+    expect(end).toMatchObject({ status: 0 });
   });
 
   it('stays where the store of its backups cannot be read', async () => {

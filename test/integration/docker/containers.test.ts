@@ -78,7 +78,12 @@ describe('a container', () => {
     });
     expect(raw.NetworkSettings.Networks['reeve-test-net'].Aliases).toContain('web');
     expect(await engine.listVolumes({ namePrefix: 'reeve-test-' })).toEqual([
-      { name: 'reeve-test-data', labels: { kept: 'yes' }, createdAt: expect.any(Date) },
+      {
+        name: 'reeve-test-data',
+        labels: { kept: 'yes' },
+        createdAt: expect.any(Date),
+        mountpoint: expect.stringMatching(/reeve-test-data/),
+      },
     ]);
     const body = await fetchUntilUp(`http://127.0.0.1:${port}/`);
     expect(body).toBe(`web v1 on ${id.slice(0, 12)}\n`);

@@ -44,14 +44,19 @@ describe('images and volumes', () => {
   it('lists volumes, with or without labels and dates', () => {
     const raw = {
       Volumes: [
-        { Name: 'a', Labels: { x: 'y' }, CreatedAt: '2026-05-28T20:26:40Z', Scope: 'local' },
+        { Name: 'a', Labels: { x: 'y' }, CreatedAt: '2026-05-28T20:26:40Z', Mountpoint: '/v/a/_data' },
         { Name: 'b', Labels: null },
       ],
       Warnings: null,
     };
     expect(parseVolumeList(raw)).toEqual([
-      { name: 'a', labels: { x: 'y' }, createdAt: new Date('2026-05-28T20:26:40Z') },
-      { name: 'b', labels: {}, createdAt: undefined },
+      {
+        name: 'a',
+        labels: { x: 'y' },
+        createdAt: new Date('2026-05-28T20:26:40Z'),
+        mountpoint: '/v/a/_data',
+      },
+      { name: 'b', labels: {}, createdAt: undefined, mountpoint: '' },
     ]);
     expect(parseVolumeList({ Volumes: null })).toEqual([]);
     expect(() => parseVolumeList({})).toThrow(UnexpectedAnswer);
