@@ -156,7 +156,7 @@ describe('reeve listen', () => {
     expect(end.status).toBe(69);
     expect(node.machine.json('state/runs/listen.json')).toMatchObject({
       ...{ outcome: 'failed', exitCode: 69 },
-      error: expect.stringContaining(`cannot find queue ${queue}: 503`),
+      error: expect.stringMatching(`^cannot find queue ${queue}: \\S+ answers 503, and not as the service`),
     });
   });
 });
