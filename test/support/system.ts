@@ -5,6 +5,15 @@ import type { Host } from './host.ts';
 /** Skipped only where no machine can be booted at all, which the set-up tells. */
 export const describeHost = describe.skipIf(inject('hostProblem') !== '');
 
+/** The timers of a node that runs services, in byte order. */
+export const appTimers = [
+  'reeve-backup-verify.timer',
+  'reeve-backup.timer',
+  'reeve-heartbeat.timer',
+  'reeve-prune.timer',
+  'reeve-reconcile.timer',
+];
+
 /**
  * Seconds until each of reeve's active timers fires next. A timer that counts from a run's end has no next time during
  * one, so it waits for the end; a timer that is dead never gets one.

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Host, startHost } from '../support/host.ts';
 import { describeInstalled, type Installed, provision } from '../support/installed.ts';
 import { aWebDeploy } from '../support/services.ts';
-import { describeHost, nextRuns, tellFigure } from '../support/system.ts';
+import { appTimers, describeHost, nextRuns, tellFigure } from '../support/system.ts';
 
 describeHost('a fresh machine', () => {
   let host: Host;
@@ -41,13 +41,7 @@ describeHost('a fresh machine', () => {
     ]);
     expect(verified).toMatchObject({ status: 0, stdout: '' });
     const runs = await nextRuns(host);
-    expect(Object.keys(runs)).toEqual([
-      'reeve-backup-verify.timer',
-      'reeve-backup.timer',
-      'reeve-heartbeat.timer',
-      'reeve-prune.timer',
-      'reeve-reconcile.timer',
-    ]);
+    expect(Object.keys(runs)).toEqual(appTimers);
     // The heartbeat fits twice into the minute after which readers call a node stale.
     expect(runs['reeve-heartbeat.timer']).toBeLessThanOrEqual(31);
     expect(runs['reeve-reconcile.timer']).toBeLessThanOrEqual(62);

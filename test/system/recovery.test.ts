@@ -3,18 +3,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Host } from '../support/host.ts';
 import { type Installed, quickIntervals, startInstalled } from '../support/installed.ts';
 import { aWebDeploy } from '../support/services.ts';
-import { describeHost, nextRuns } from '../support/system.ts';
+import { appTimers, describeHost, nextRuns } from '../support/system.ts';
 
 /** A rollout that takes seconds, so that a fault meets it halfway. */
 const slowly = { healthCheck: { path: '/healthz', intervalMs: 200, timeoutMs: 2000, healthyThreshold: 15 } };
-
-const timers = [
-  'reeve-backup-verify.timer',
-  'reeve-backup.timer',
-  'reeve-heartbeat.timer',
-  'reeve-prune.timer',
-  'reeve-reconcile.timer',
-];
 
 describeHost('a node of two-second ticks', () => {
   let node: Installed;
@@ -42,7 +34,7 @@ describeHost('a node of two-second ticks', () => {
     const since = new Date().toISOString();
     await host.waitFor('a report of a later moment', async () => (await node.status()).lastSeen > since);
     await host.waitFor('a later tick', async () => ((await node.runOf('reconcile')).endedAt ?? '') > since);
-    expect(Object.keys(await nextRuns(host))).toEqual(timers);
+    expect(Object.keys(await nextRuns(host))).toEqual(appTimers);
   }
 
   it('repeats its status with the machine’s load while nothing changes (L112, L113, L114, L115)', async () => {
@@ -77,12 +69,12 @@ describeHost('a node of two-second ticks', () => {
   });
 
   it('has a next run of every timer after timers, targets and services were restarted (O39)', async () => {
-    await host.output(['systemctl', 'restart', ...timers]);
-    expect(Object.keys(await nextRuns(host))).toEqual(timers);
+    await host.output(['systemctl', 'restart', ...appTimers]);
+    expect(Object.keys(await nextRuns(host))).toEqual(appTimers);
     await host.output(['systemctl', 'restart', 'reeve.target']);
-    expect(Object.keys(await nextRuns(host))).toEqual(timers);
+    expect(Object.keys(await nextRuns(host))).toEqual(appTimers);
     await host.output(['systemctl', 'restart', 'reeve-reconcile.service', 'reeve-heartbeat.service']);
-    expect(Object.keys(await nextRuns(host))).toEqual(timers);
+    expect(Object.keys(await nextRuns(host))).toEqual(appTimers);
     await expectAlive();
   });
 
@@ -156,7 +148,7 @@ describeHost('a node of two-second ticks', () => {
     const slow = { ...quickIntervals, tick: '30s', liveness: '20s' };
     await node.configure({ cluster: { intervals: slow } });
     const runs = await nextRuns(host);
-    expect(Object.keys(runs)).toEqual(timers);
+    expect(Object.keys(runs)).toEqual(appTimers);
     expect(runs['reeve-heartbeat.timer']).toBeLessThanOrEqual(21);
     await node.configure({ cluster: { intervals: quickIntervals } });
     await expectAlive();
@@ -190,7 +182,7 @@ describeHost('a node of two-second ticks', () => {
     await clockIs('-3h', -3);
     await node.settled('reeve-demo/web:v2');
     await clockIs('+0', 0);
-    expect(Object.keys(await nextRuns(host))).toEqual(timers);
+    expect(Object.keys(await nextRuns(host))).toEqual(appTimers);
     await node.deploy([aWebDeploy()]);
     await node.settled('reeve-demo/web:v1');
     await expectAlive();
