@@ -17,13 +17,18 @@ const concernLocks = [
 
 type ConcernLock = (typeof concernLocks)[number];
 
+/** From outer to inner, and inside all others. Held for milliseconds, but for the exchange of a token for a certificate. */
+const momentLocks = ['slots', 'proxy', 'status', 'bootstrap'] as const;
+
 export type LockName =
   | ConcernLock
   | `job@${string}`
   | `command@${string}`
   | `service@${string}@${string}`
+  | 'slots'
   | 'proxy'
-  | 'status';
+  | 'status'
+  | 'bootstrap';
 
 /** An id from outside that would not make a safe file name is replaced by its sha256. */
 export function jobLock(id: string): LockName {
@@ -46,12 +51,12 @@ export function serviceLock(service: { project: string; service: string }): Lock
 /** A lock's name as a person types it. */
 export function parseLockName(text: string): LockName {
   if (isLockName(text)) return text;
-  const known = `${concernLocks.join(', ')}, job@ID, command@ID, service@PROJECT@NAME, proxy, status`;
+  const known = `${concernLocks.join(', ')}, job@ID, command@ID, service@PROJECT@NAME, ${momentLocks.join(', ')}`;
   throw new UsageError(`cannot use lock ${JSON.stringify(text)}: the locks are ${known}`);
 }
 
 export function isLockName(text: string): text is LockName {
-  if (text === 'proxy' || text === 'status') return true;
+  if ((momentLocks as readonly string[]).includes(text)) return true;
   if ((concernLocks as readonly string[]).includes(text)) return true;
   const [kind, first = '', second, ...rest] = text.split('@');
   if (rest.length > 0) return false;
@@ -60,12 +65,12 @@ export function isLockName(text: string): text is LockName {
 }
 
 /**
- * Where a lock stands from outer to inner: a concern, a job or command, services, proxy, status. Of services a flow
- * may hold several, taken in order of their names; of everything else one.
+ * Where a lock stands from outer to inner: a concern, a job or command, services, what is held for moments. Of services a
+ * flow may hold several, taken in order of their names; of everything else one.
  */
 function lockLevel(name: LockName): number {
-  if (name === 'status') return 4;
-  if (name === 'proxy') return 3;
+  const moment = (momentLocks as readonly string[]).indexOf(name);
+  if (moment >= 0) return 3 + moment;
   if (name.startsWith('service@')) return 2;
   return name.includes('@') ? 1 : 0;
 }

@@ -1,0 +1,46 @@
+// What the node asks of ploy's server, one method a request. client.ts sends it; nothing here knows what for.
+import type { Readable } from 'node:stream';
+import { UnavailableError } from '../errors.ts';
+import type { CompletionBody, DiagnosticsBody, DiffSummary, HeartbeatBody, RunEvent } from '../ploy/wire.ts';
+
+/** A request that was not answered with success. Whoever sends decides by `status` what that means. */
+export class ControlPlaneError extends UnavailableError {
+  /** Absent where no whole answer came: refused, reset, too late. It may have been done all the same. */
+  readonly status: number | undefined;
+  /** The server's own words, JSON or plain text, shortened. */
+  readonly answer: string;
+
+  constructor(message: string, about: { status?: number; answer?: string; cause?: unknown }) {
+    super(message, { cause: about.cause, code: 'control-plane' });
+    this.status = about.status;
+    this.answer = about.answer ?? '';
+  }
+
+  /** No answer, or the server's own trouble: worth trying again. Every other status is an answer. */
+  get isTransient(): boolean {
+    return this.status === undefined || this.status >= 500;
+  }
+}
+
+export type LogChunk = { runId: string; jobId: string; chunkNo: number; gzip: Uint8Array };
+
+/** All throw ControlPlaneError; all end with the context's signal where `complete` does not. */
+export type ControlPlane = {
+  /** The raw payload, undefined where there is no work (204). */
+  claim(): Promise<unknown>;
+  /** The status of a job in the server's word. */
+  fetchJobStatus(jobId: string): Promise<string>;
+  /** One attempt, with 10 s of its own: a shutdown does not lose it. */
+  complete(jobId: string, body: CompletionBody): Promise<void>;
+  uploadLogs(chunk: LogChunk): Promise<void>;
+  sendEvents(runId: string, events: readonly RunEvent[]): Promise<void>;
+  uploadDiff(about: { runId: string; jobId: string; gzip: Uint8Array; summary: DiffSummary }): Promise<void>;
+  uploadArtifact(about: { runId: string; jobId: string; tarGz: Uint8Array; name: string }): Promise<void>;
+  /** A tar.gz as it comes. */
+  fetchSnapshot(runId: string): Promise<Readable>;
+  fetchSpecBundle(bundleId: string): Promise<Readable>;
+  sendHeartbeat(body: HeartbeatBody, timeoutMs: number): Promise<void>;
+  sendDiagnostics(body: DiagnosticsBody): Promise<void>;
+  /** Ends kept connections, so that the process can exit. */
+  close(): void;
+};

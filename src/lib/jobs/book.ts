@@ -1,0 +1,126 @@
+// Reading and writing the records of jobs. Whoever changes an open job's records holds `job@ID`; making one and counting the
+// open ones happens under `slots`, so that no more are open than there are slots.
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { BaseContext } from '../context.ts';
+import { systemErrorCode } from '../errors.ts';
+import { writeFileAtomic } from '../state/atomic-file.ts';
+import { ensureDirectory, syncDirectory } from '../state/directory.ts';
+import { type DocumentDefinition, readDocument, writeDocument } from '../state/document.ts';
+import { fileError } from '../state/file-error.ts';
+import { cancelDocument, claimDocument, completionDocument, progressDocument } from './documents.ts';
+import {
+  endedJobsDir,
+  type JobCancel,
+  type JobClaim,
+  type JobCompletion,
+  type JobProgress,
+  jobKey,
+  openJobsDir,
+} from './records.ts';
+
+type BookContext = Pick<BaseContext, 'paths' | 'clock' | 'log'>;
+
+/** A job's directory; `key` is its name. */
+export type JobPlace = { key: string; directory: string; isOpen: boolean };
+
+export type JobRecords = JobPlace & {
+  /** Undefined where it is damaged, of which there is no second source. */
+  claim: JobClaim | undefined;
+  progress: JobProgress | undefined;
+  completion: JobCompletion | undefined;
+};
+
+/** Keys of open jobs, sorted; those being made are not among them. */
+export async function listOpenJobs({ paths }: Pick<BaseContext, 'paths'>): Promise<string[]> {
+  return await listKeys(openJobsDir(paths));
+}
+
+export async function listEndedJobs({ paths }: Pick<BaseContext, 'paths'>): Promise<string[]> {
+  return await listKeys(endedJobsDir(paths));
+}
+
+/** By key or by the server's id; undefined where neither an open nor an ended job has it. */
+export async function findJob(
+  { paths }: Pick<BaseContext, 'paths'>,
+  id: string,
+): Promise<JobPlace | undefined> {
+  const key = jobKey(id);
+  for (const [directory, isOpen] of [
+    [openJobsDir(paths), true],
+    [endedJobsDir(paths), false],
+  ] as const) {
+    if ((await listKeys(directory)).includes(key)) return { key, directory: join(directory, key), isOpen };
+  }
+  return undefined;
+}
+
+/** Makes the job with its claim, as a whole or not at all. False where it is there already, open or ended. Assumes `slots`. */
+export async function openJob(ctx: BookContext, claim: JobClaim): Promise<boolean> {
+  const key = jobKey(claim.jobId);
+  if ((await findJob(ctx, claim.jobId)) !== undefined) return false;
+  const parent = openJobsDir(ctx.paths);
+  const staged = join(parent, `.new-${key}`);
+  await ensureDirectory(parent);
+  await rm(staged, { recursive: true, force: true });
+  await mkdir(staged, { mode: 0o700 });
+  await writeDocument(join(staged, 'claim.json'), claimDocument, claim);
+  await rename(staged, join(parent, key));
+  await syncDirectory(parent);
+  return true;
+}
+
+/** Moves the job to the ended ones and so gives its slot back. */
+export async function closeJob({ paths }: Pick<BaseContext, 'paths'>, key: string): Promise<void> {
+  const [from, to] = [openJobsDir(paths), endedJobsDir(paths)];
+  await ensureDirectory(to);
+  await rename(join(from, key), join(to, key)).catch((error: unknown) => {
+    throw fileError('close job', join(from, key), error);
+  });
+  await syncDirectory(to);
+  await syncDirectory(from);
+}
+
+export async function readJob(ctx: BookContext, place: JobPlace, repair = true): Promise<JobRecords> {
+  const read = async <T extends object>(name: string, definition: DocumentDefinition<T>) => {
+    const options = { now: ctx.clock.now(), log: ctx.log, repair: repair && place.isOpen };
+    const result = await readDocument(join(place.directory, name), definition, options);
+    return result.kind === 'ok' || result.kind === 'recovered' ? result.value : undefined;
+  };
+  const [claim, progress, completion] = await Promise.all([
+    read('claim.json', claimDocument),
+    read('progress.json', progressDocument),
+    read('completion.json', completionDocument),
+  ]);
+  return { ...place, claim, progress, completion };
+}
+
+export async function writeProgress({ directory }: JobPlace, progress: JobProgress): Promise<void> {
+  await writeDocument(join(directory, 'progress.json'), progressDocument, progress);
+}
+
+export async function writeCompletion({ directory }: JobPlace, completion: JobCompletion): Promise<void> {
+  await writeDocument(join(directory, 'completion.json'), completionDocument, completion);
+}
+
+/** By whoever asks for the end of a job: the one record that its runner does not write. The first reason stays. */
+export async function writeCancel({ directory }: JobPlace, cancel: JobCancel): Promise<void> {
+  await writeFileAtomic(join(directory, 'cancel.json'), `${JSON.stringify({ version: 1, ...cancel })}\n`, {
+    keepPrevious: false,
+  });
+}
+
+export async function readCancel(ctx: BookContext, { directory }: JobPlace): Promise<JobCancel | undefined> {
+  const options = { now: ctx.clock.now(), log: ctx.log, repair: false };
+  const read = await readDocument(join(directory, 'cancel.json'), cancelDocument, options);
+  return read.kind === 'ok' ? read.value : undefined;
+}
+
+async function listKeys(directory: string): Promise<string[]> {
+  try {
+    return (await readdir(directory)).filter((name) => !name.startsWith('.')).sort();
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw fileError('read', directory, error);
+  }
+}
