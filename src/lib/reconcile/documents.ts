@@ -19,6 +19,7 @@ export const stateFiles = (paths: Paths) => ({
   shards: join(paths.stateDir, 'shards.json'),
   ownership: join(paths.stateDir, 'ownership.json'),
   cron: join(paths.stateDir, 'cron.json'),
+  ends: join(paths.stateDir, 'ends.json'),
 });
 
 /** Ports by `<project>/<service>#<index>`. */
@@ -82,6 +83,15 @@ export const cronDocument = defineDocument<CronDocument>({
     const hasSchedules = isRecord(raw) && raw['schedules'] !== undefined;
     return hasSchedules ? { fires, schedules: requireRecordOf(raw, 'schedules', isText) } : { fires };
   },
+});
+
+/** When one-off runs have ended, by the ids of their containers. */
+export type EndsDocument = { ends: Readonly<Record<string, string>> };
+export const endsDocument = defineDocument<EndsDocument>({
+  version: 1,
+  parse: (raw) => ({
+    ends: requireRecordOf(raw, 'ends', (value): value is string => typeof value === 'string'),
+  }),
 });
 
 export const rolloutsDocument = defineDocument<RolloutRecord>({

@@ -64,7 +64,7 @@ export async function gatherFacts(session: Session): Promise<Facts> {
   if (!hasAdopted(session) && desired.kind === 'document') await adopt(session, sorted.adopting);
   await keepPorts(session, sorted.replicas);
   const { replicas } = sorted;
-  await lookUpEnds(session, replicas);
+  const finishedAt = await lookUpEnds(session, replicas);
   const shards = session.shards.value.edges;
   const asked = findEdgesToAsk({ record: session.rollouts.value, replicas, shards });
   const applied = await readApplied(session, asked);
@@ -77,7 +77,7 @@ export async function gatherFacts(session: Session): Promise<Facts> {
     record: keepRecorded(session.rollouts.value, recordBefore, busy),
     cron: session.cron.value,
     backups: await readBackups(session),
-    finishedAt: session.finishedAt,
+    finishedAt,
     ports: session.ports.value.ports,
     routingPublished: false,
     shards,
@@ -113,16 +113,31 @@ async function keepPorts(session: Session, replicas: readonly Replica[]): Promis
   await session.ports.update(({ ports }) => ({ ports: { ...found, ...ports } }));
 }
 
-/** The one adoption has been: by an earlier run, or by an earlier look of this one. */
-/** The list of containers does not tell. One request for each one-off run that has ended, once an activation. */
-async function lookUpEnds({ engine, finishedAt }: Session, replicas: readonly Replica[]): Promise<void> {
-  for (const { jobRun, state, containerId } of replicas) {
-    if (jobRun === undefined || state !== 'exited' || finishedAt.has(containerId)) continue;
-    const details = await engine.inspectContainer(containerId);
-    if (details?.finishedAt !== undefined) finishedAt.set(containerId, details.finishedAt.toISOString());
+/** The list of containers does not tell: one request for each one-off run that has ended, and what it says is kept. */
+async function lookUpEnds(
+  { engine, openEnds }: Session,
+  replicas: readonly Replica[],
+): Promise<ReadonlyMap<string, string>> {
+  const ended = replicas.filter(({ jobRun, state }) => jobRun !== undefined && state === 'exited');
+  if (ended.length === 0) return new Map();
+  const ledger = await openEnds();
+  const ends: Record<string, string> = {};
+  for (const { containerId } of ended) {
+    const known = ledger.value.ends[containerId];
+    const finishedAt = known ?? (await engine.inspectContainer(containerId))?.finishedAt?.toISOString();
+    if (finishedAt !== undefined) ends[containerId] = finishedAt;
   }
+  // Those of containers that are gone are left out, so that the file does not grow.
+  await ledger.update((before) => (hasSameKeys(before.ends, ends) ? before : { ends }));
+  return new Map(Object.entries(ends));
 }
 
+function hasSameKeys(left: object, right: object): boolean {
+  const keys = Object.keys(left);
+  return keys.length === Object.keys(right).length && keys.every((key) => key in right);
+}
+
+/** The one adoption has been: by an earlier run, or by an earlier look of this one. */
 function hasAdopted(session: Session): boolean {
   return session.ownership.value.adoptedAt !== '';
 }

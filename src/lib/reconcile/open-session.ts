@@ -14,6 +14,7 @@ import { createBackground } from './background.ts';
 import {
   type CronDocument,
   cronDocument,
+  endsDocument,
   ownershipDocument,
   type PortsDocument,
   portsDocument,
@@ -72,12 +73,20 @@ export async function openSession(
     probes: new Map(),
     stopsAsked: new Set(),
     rechecked: new Set(),
-    finishedAt: new Map(),
+    openEnds: once(() => openLedger(files.ends, endsDocument, { empty: { ends: {} }, ...how })),
     busy: new Set(),
     faults: new Map(),
     background: createBackground(),
     actions: [],
     events: [],
+  };
+}
+
+function once<T>(open: () => Promise<T>): () => Promise<T> {
+  let opened: Promise<T> | undefined;
+  return () => {
+    opened ??= open();
+    return opened;
   };
 }
 

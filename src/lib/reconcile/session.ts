@@ -6,7 +6,13 @@ import type { SecretSource } from '../secrets/secrets.ts';
 import type { HistoryEvent } from '../state/history.ts';
 import type { ImagesDocument } from '../state/images-used.ts';
 import type { Store } from '../store/store.ts';
-import type { CronDocument, OwnershipDocument, PortsDocument, ShardsDocument } from './documents.ts';
+import type {
+  CronDocument,
+  EndsDocument,
+  OwnershipDocument,
+  PortsDocument,
+  ShardsDocument,
+} from './documents.ts';
 import type { DesiredFacts, ProbeState, RolloutRecord } from './facts.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -55,8 +61,8 @@ export type Session = {
   probes: Map<string, ProbeState>;
   stopsAsked: Set<string>;
   rechecked: Set<string>;
-  /** When one-off runs have ended, as far as it was asked for. */
-  finishedAt: Map<string, string>;
+  /** Opened at the first one-off run that has ended: most nodes have none. */
+  openEnds(): Promise<Ledger<EndsDocument>>;
   /** Services with steps under way. */
   busy: Set<string>;
   /** What went wrong in this activation, by service. */

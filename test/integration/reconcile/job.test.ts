@@ -1,5 +1,7 @@
 // One-off runs on a real engine: once for as long as the container is there.
 import { describe, expect, it } from 'vitest';
+import { engineSocket } from '../../support/engine.ts';
+import { startEngineProxy } from '../../support/engine-proxy.ts';
 import { makeNode, type TestNode } from '../../support/node.ts';
 import { aJobDeploy, listStarts, tick, waitForEnd } from '../../support/runs.ts';
 
@@ -41,6 +43,25 @@ describe.concurrent('a one-off run', () => {
       { state: 'stopped', message: 'succeeded', jobRun: { id: 'r2', exitCode: 0, state: 'succeeded' } },
     ]);
     expect(await listStarts(node.socket, 'once', since)).toEqual(['once r1', 'once r2']);
+  });
+
+  it('costs no request of its own once its end is known', async ({ onTestFinished }) => {
+    const engine = await startEngineProxy(engineSocket(), onTestFinished);
+    const node = makeNode({
+      project: 'known',
+      socket: engine.socket,
+      onTestFinished,
+    });
+    await deployJob(node, 'r1');
+    await tick(node);
+    await waitForEnd(node, 'once');
+    await tick(node);
+    const before = engine.lines.length;
+    await tick(node);
+    expect(engine.lines.slice(before).filter((line) => line.includes('/json'))).toEqual([
+      expect.stringMatching(/^GET \/containers\/json/),
+    ]);
+    expect(node.status().services[0]?.jobRun?.finishedAt).toMatch(/Z$/);
   });
 
   it('waits for the one before it', async ({ onTestFinished }) => {
