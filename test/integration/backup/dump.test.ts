@@ -3,8 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { encodeDatabase } from '../../../src/lib/backup/names.ts';
+import { collectAfterAll } from '../../support/after-all.ts';
 import {
   aDatabaseDeploy,
   findRemains,
@@ -19,10 +20,7 @@ import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode, type ReeveEnd, type TestNode } from '../../support/node.ts';
 import { buildPostgresImage } from '../../support/postgres.ts';
 
-const hooks: (() => void | Promise<void>)[] = [];
-afterAll(async () => {
-  for (const hook of hooks.reverse()) await hook();
-});
+const whenDone = collectAfterAll();
 
 /** Each is a database's name; as an argument of pg_dump several of them would be options or connection strings. */
 const names = [
@@ -64,7 +62,7 @@ describe('a backup of a real PostgreSQL', () => {
 
   beforeAll(async () => {
     buildPostgresImage(engineSocket());
-    node = makeNode({ project: 'dumped', onTestFinished: (hook) => void hooks.push(hook) });
+    node = makeNode({ project: 'dumped', onTestFinished: whenDone });
     db = await startDatabase(node, {
       // Files and variables of somebody else that would alter what clients print or where they connect.
       env: {

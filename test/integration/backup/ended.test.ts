@@ -1,5 +1,6 @@
 // What a dump is taken from ends under it: that is told in words, and the next run is as good as ever.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { collectAfterAll } from '../../support/after-all.ts';
 import {
   findRemains,
   nothingLeft,
@@ -11,10 +12,7 @@ import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode, type TestNode } from '../../support/node.ts';
 import { buildPostgresImage } from '../../support/postgres.ts';
 
-const hooks: (() => void | Promise<void>)[] = [];
-afterAll(async () => {
-  for (const hook of hooks.reverse()) await hook();
-});
+const whenDone = collectAfterAll();
 
 describe('a dump that is under way', () => {
   let node: TestNode;
@@ -22,7 +20,7 @@ describe('a dump that is under way', () => {
 
   beforeAll(async () => {
     buildPostgresImage(engineSocket());
-    node = makeNode({ project: 'ended', onTestFinished: (clean) => hooks.push(clean) });
+    node = makeNode({ project: 'ended', onTestFinished: whenDone });
     db = await startDatabase(node);
     await db.psql('CREATE DATABASE shop');
     await db.psql('CREATE TABLE item AS SELECT 1 AS n', 'shop');

@@ -2,10 +2,11 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { captureDump } from '../../../src/lib/backup/dump/capture.ts';
 import { type DumpLimits, defaultLimits } from '../../../src/lib/backup/engine.ts';
 import { postgres } from '../../../src/lib/backup/postgres/engine.ts';
+import { collectAfterAll } from '../../support/after-all.ts';
 import {
   aDatabaseDeploy,
   findRemains,
@@ -23,10 +24,7 @@ import { makeNode, type ReeveEnd, type TestNode } from '../../support/node.ts';
 import { buildPostgresImage } from '../../support/postgres.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
-const hooks: (() => void | Promise<void>)[] = [];
-afterAll(async () => {
-  for (const hook of hooks.reverse()) await hook();
-});
+const whenDone = collectAfterAll();
 beforeAll(() => buildPostgresImage(engineSocket()));
 
 const bin = '/usr/lib/postgresql/15/bin';
@@ -56,7 +54,7 @@ describe('a backup of three databases', () => {
   const at = (database: string): string => `default/three/db/${database}/${lastStamp}.sql.gz`;
 
   beforeAll(async () => {
-    node = makeNode({ project: 'three', onTestFinished: (hook) => void hooks.push(hook) });
+    node = makeNode({ project: 'three', onTestFinished: whenDone });
     db = await startDatabase(node);
     for (const name of ['one', 'two', 'three']) {
       await db.psql(`CREATE DATABASE ${name}`);
@@ -163,7 +161,7 @@ describe('a backup of three databases', () => {
       if (status !== 0) throw new Error(stderr);
     };
     mount('1m');
-    hooks.push(() => void spawnSync('umount', [directory]));
+    whenDone(() => void spawnSync('umount', [directory]));
     const full = await run();
     expect([full.status, dumpsOf(node)]).toEqual([1, []]);
     expect(full.stdout).toMatch(/"one": failed: ENOSPC: 1 MB are free in ".*dump-tmp"/);

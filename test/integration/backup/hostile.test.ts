@@ -3,17 +3,15 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { dumpKey } from '../../../src/lib/backup/names.ts';
+import { collectAfterAll } from '../../support/after-all.ts';
 import { listBackups, startDatabase, type TestDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode, type TestNode } from '../../support/node.ts';
 import { buildPostgresImage } from '../../support/postgres.ts';
 
-const hooks: (() => void | Promise<void>)[] = [];
-afterAll(async () => {
-  for (const hook of hooks.reverse()) await hook();
-});
+const whenDone = collectAfterAll();
 
 /** Everything that a session of ours might call, in words that fit it better than the server's own. */
 const trapSql = `
@@ -38,7 +36,7 @@ describe('a database that others may write to', () => {
 
   beforeAll(async () => {
     buildPostgresImage(engineSocket());
-    node = makeNode({ project: 'hostile', onTestFinished: (clean) => hooks.push(clean) });
+    node = makeNode({ project: 'hostile', onTestFinished: whenDone });
     db = await startDatabase(node);
     await db.psql('CREATE DATABASE shop');
     await db.psql('CREATE ROLE guest');

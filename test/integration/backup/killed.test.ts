@@ -1,5 +1,6 @@
 // A run that is killed, wherever it is: nothing of it is taken for a backup, and the next run makes the same set whole.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { collectAfterAll } from '../../support/after-all.ts';
 import { type Bucket, startBucket } from '../../support/bucket.ts';
 import {
   findRemains,
@@ -16,11 +17,7 @@ import { makeNode, type RunningReeve, type TestNode } from '../../support/node.t
 import { buildPostgresImage } from '../../support/postgres.ts';
 import { refusal } from '../../support/s3-answers.ts';
 
-const hooks: (() => void | Promise<void>)[] = [];
-afterAll(async () => {
-  for (const hook of hooks.reverse()) await hook();
-});
-const onTestFinished = (hook: () => void | Promise<void>): void => void hooks.push(hook);
+const whenDone = collectAfterAll();
 
 describe('a backup into a bucket', () => {
   let node: TestNode;
@@ -32,9 +29,9 @@ describe('a backup into a bucket', () => {
 
   beforeAll(async () => {
     buildPostgresImage(engineSocket());
-    bucket = await startBucket({ whenFinished: onTestFinished });
+    bucket = await startBucket({ whenFinished: whenDone });
     node = makeNode({
-      ...{ project: 'killed', onTestFinished, env: bucket.env },
+      ...{ project: 'killed', onTestFinished: whenDone, env: bucket.env },
       cluster: { region: bucket.settings.region, endpoint: bucket.settings.endpoint },
     });
     const backup = { schedule: '0 0 1 1 *', retentionDays: 7, bucket: 'state' };

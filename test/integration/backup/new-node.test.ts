@@ -1,5 +1,6 @@
 // A machine is lost: its databases come back on another one, out of nothing but the bucket and the deploy file.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { collectAfterAll } from '../../support/after-all.ts';
 import { startBucket } from '../../support/bucket.ts';
 import { aDatabaseDeploy, startDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
@@ -7,20 +8,16 @@ import { askDocker, makeNode } from '../../support/node.ts';
 import { buildPostgresImage } from '../../support/postgres.ts';
 import { digestSql, listVolumes, richSql } from '../../support/restored.ts';
 
-const hooks: (() => void | Promise<void>)[] = [];
-afterAll(async () => {
-  for (const hook of hooks.reverse()) await hook();
-});
+const whenDone = collectAfterAll();
 
 describe('a new node', () => {
   beforeAll(() => buildPostgresImage(engineSocket()));
 
   it('has what the old one had, with roles and encodings, and goes on making backups (L77, R53)', async () => {
-    const whenFinished = (clean: () => void | Promise<void>): void => void hooks.push(clean);
-    const { settings, env, proxy } = await startBucket({ whenFinished });
+    const { settings, env, proxy } = await startBucket({ whenFinished: whenDone });
     const { region, endpoint } = settings;
     const cluster = { region, endpoint, backups: `${settings.store}/kept` };
-    const lost = makeNode({ cluster, env, onTestFinished: whenFinished });
+    const lost = makeNode({ cluster, env, onTestFinished: whenDone });
     const before = await startDatabase(lost);
     await before.psql('CREATE DATABASE shop');
     for (const statement of richSql) await before.psql(statement, 'shop');
@@ -36,7 +33,7 @@ describe('a new node', () => {
     );
     await askDocker(engineSocket(), ['volume', 'rm', ...volumes]);
 
-    const node = makeNode({ cluster, env, onTestFinished: whenFinished });
+    const node = makeNode({ cluster, env, onTestFinished: whenDone });
     const db = await startDatabase(node);
     for (const name of ['shop', 'latin']) {
       const end = await node.reeve('backup', 'restore', 'blog/db', name, '--globals');
@@ -71,7 +68,7 @@ describe('a new node', () => {
 
   it('of another superuser, with passwords on its socket, is restored as well', async () => {
     const project = 'other';
-    const node = makeNode({ project, onTestFinished: (clean) => hooks.push(clean) });
+    const node = makeNode({ project, onTestFinished: whenDone });
     const env = {
       ...{ POSTGRES_USER: 'chief', POSTGRES_DB: 'shop', POSTGRES_PASSWORD: 'correct horse' },
       POSTGRES_INITDB_ARGS: '--auth-local=scram-sha-256',

@@ -2,18 +2,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { dumpKey } from '../../../src/lib/backup/names.ts';
+import { collectAfterAll } from '../../support/after-all.ts';
 import { listBackups, startDatabase, type TestDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { makeNode, type ReeveEnd, type TestNode } from '../../support/node.ts';
 import { buildPostgresImage } from '../../support/postgres.ts';
 import { digestSql, richSql } from '../../support/restored.ts';
 
-const hooks: (() => void | Promise<void>)[] = [];
-afterAll(async () => {
-  for (const hook of hooks.reverse()) await hook();
-});
+const whenDone = collectAfterAll();
 
 /** As arguments of a program several of these would be options or connection strings. */
 const names = [
@@ -48,7 +46,7 @@ describe('a restore into a real PostgreSQL', () => {
 
   beforeAll(async () => {
     buildPostgresImage(engineSocket());
-    node = makeNode({ onTestFinished: (clean) => hooks.push(clean) });
+    node = makeNode({ onTestFinished: whenDone });
     db = await startDatabase(node);
     // What a person keeps for themselves in there has no say (O15).
     await db.exec('sh', '-c', `printf '%s\\n' '\\echo hello' '\\set AUTOCOMMIT off' >/root/.psqlrc`);

@@ -1,7 +1,8 @@
 // When a backup is made: by its own schedule, only while its database takes connections, and once for each fire.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { collectAfterAll } from '../../support/after-all.ts';
 import {
   lastFire,
   lastStamp,
@@ -14,10 +15,7 @@ import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode, type TestNode } from '../../support/node.ts';
 import { buildPostgresImage } from '../../support/postgres.ts';
 
-const hooks: (() => void | Promise<void>)[] = [];
-afterAll(async () => {
-  for (const hook of hooks.reverse()) await hook();
-});
+const whenDone = collectAfterAll();
 
 type State = { anchors: Record<string, number>; services: Record<string, { lastError: string | null }> };
 
@@ -31,7 +29,7 @@ describe('a backup by schedule', () => {
 
   beforeAll(async () => {
     buildPostgresImage(engineSocket());
-    node = makeNode({ project: 'timed', onTestFinished: (hook) => void hooks.push(hook) });
+    node = makeNode({ project: 'timed', onTestFinished: whenDone });
     db = await startDatabase(node);
     await db.psql('CREATE DATABASE app');
   });

@@ -1,5 +1,6 @@
 // Rows are counted in the snapshot that the dump is of, and nobody waits for a dump.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { collectAfterAll } from '../../support/after-all.ts';
 import {
   lastStamp,
   listBackups,
@@ -13,10 +14,7 @@ import { engineSocket } from '../../support/engine.ts';
 import { makeNode, type TestNode } from '../../support/node.ts';
 import { buildPostgresImage } from '../../support/postgres.ts';
 
-const hooks: (() => void | Promise<void>)[] = [];
-afterAll(async () => {
-  for (const hook of hooks.reverse()) await hook();
-});
+const whenDone = collectAfterAll();
 
 /** Rows of each table in a plain dump. */
 function countCopied(dump: string): Record<string, number> {
@@ -37,7 +35,7 @@ describe('the counts of a backup', () => {
 
   beforeAll(async () => {
     buildPostgresImage(engineSocket());
-    node = makeNode({ project: 'counted', onTestFinished: (hook) => void hooks.push(hook) });
+    node = makeNode({ project: 'counted', onTestFinished: whenDone });
     db = await startDatabase(node);
     await db.psql('CREATE DATABASE app');
     await db.psql(

@@ -1,20 +1,18 @@
 // A set whose manifest could not be written: nothing proves its dumps, so that none of them counts as a backup.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
+import { collectAfterAll } from '../../support/after-all.ts';
 import { lastStamp, listBackups, makeDue, startDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { makeNode } from '../../support/node.ts';
 import { buildPostgresImage } from '../../support/postgres.ts';
 
-const hooks: (() => void | Promise<void>)[] = [];
-afterAll(async () => {
-  for (const hook of hooks.reverse()) await hook();
-});
+const whenDone = collectAfterAll();
 beforeAll(() => buildPostgresImage(engineSocket()));
 
 it('dumps whose manifest could not be written have failed, and none of them is a last good one (O21)', async () => {
-  const node = makeNode({ project: 'unproven', onTestFinished: (hook) => void hooks.push(hook) });
+  const node = makeNode({ project: 'unproven', onTestFinished: whenDone });
   const db = await startDatabase(node);
   await db.psql('CREATE DATABASE app');
   makeDue(node);

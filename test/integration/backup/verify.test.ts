@@ -3,18 +3,16 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { TableRows } from '../../../src/lib/backup/manifest.ts';
+import { collectAfterAll } from '../../support/after-all.ts';
 import { listBackups, startDatabase, type TestDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode, type ReeveEnd, type TestNode } from '../../support/node.ts';
 import { buildPostgresImage } from '../../support/postgres.ts';
 import { forgeDump, listScratch, listVolumes, richSql } from '../../support/restored.ts';
 
-const hooks: (() => void | Promise<void>)[] = [];
-afterAll(async () => {
-  for (const hook of hooks.reverse()) await hook();
-});
+const whenDone = collectAfterAll();
 
 type Verified = {
   outcome: string;
@@ -46,7 +44,7 @@ describe('a look at the backups of a real PostgreSQL', () => {
 
   beforeAll(async () => {
     buildPostgresImage(engineSocket());
-    node = makeNode({ onTestFinished: (clean) => hooks.push(clean) });
+    node = makeNode({ onTestFinished: whenDone });
     db = await startDatabase(node);
     await db.psql('CREATE DATABASE shop');
     await db.psql('CREATE DATABASE nothing');
