@@ -20,6 +20,13 @@ export const overrideNames = [
   'DEPLOY_TIMEOUT_SECS',
   'AWS_ENDPOINT_URL',
   'AWS_ENDPOINT_URL_SSM',
+  'PLOYD_CACHE_HOME',
+  'PLOY_BOOTSTRAP_TOKEN_PATH',
+  'PLOY_BUILDGATE_CACHE_ROOT',
+  'PLOY_LIFECYCLE_NET_IGNORE',
+  'PLOY_NODE_BEARER_TOKEN_PATH',
+  'DOCKER_ROOT_DIR',
+  'TMPDIR',
 ] as const;
 
 export type OverrideName = (typeof overrideNames)[number];
