@@ -1,0 +1,193 @@
+// The requests to ploy's server: who we are in each of them, how long each may take, and an answer that is no success as an
+// error with its status. The files that say who we are are read at the first request, not before the bootstrap.
+import type { JobsConfig } from '../config/config.ts';
+import type { BaseContext } from '../context.ts';
+import { ConfigError, describeError, UnavailableError } from '../errors.ts';
+import { readErrorText } from '../http/answer.ts';
+import { type HttpAnswer, type HttpClient, type HttpRequest, openHttp } from '../http/client.ts';
+import { nodeHeader } from '../ploy/names.ts';
+import { type ControlPlane, ControlPlaneError, type LogChunk } from './control-plane.ts';
+import { type Credentials, readCredentials } from './credentials.ts';
+
+export type ControlPlaneContext = Pick<BaseContext, 'overrides' | 'log' | 'clock' | 'signal'>;
+
+const claimMs = 10_000;
+const statusMs = 5_000;
+const completeMs = 10_000;
+const logsMs = 10_000;
+const othersMs = 30_000;
+/** A claim carries a specification; the server takes none larger than this. */
+const claimBytes = 16 * 1024 * 1024;
+
+type Ask = HttpRequest & { action: string };
+
+export function openControlPlane(ctx: ControlPlaneContext, jobs: JobsConfig): ControlPlane {
+  const line = openLine(ctx, jobs);
+  const node = `/v1/nodes/${encodeURIComponent(jobs.nodeId)}`;
+  const post = async (
+    action: string,
+    path: string,
+    body: unknown,
+    how: Partial<Ask> = {},
+  ): Promise<HttpAnswer> => await line.ask({ action, path, body, method: 'POST', ...how });
+  const jobPath = (runId: string, jobId: string): string =>
+    `/v1/runs/${encodeURIComponent(runId)}/jobs/${encodeURIComponent(jobId)}`;
+  return {
+    claim: async () => {
+      const how = { timeoutMs: claimMs, maxAnswerBytes: claimBytes };
+      const answer = await post('claim a job', `${node}/claim`, undefined, how);
+      return answer.status === 204 ? undefined : parseJson('claim a job', answer);
+    },
+    fetchJobStatus: (jobId) => fetchJobStatus(line, jobId),
+    complete: async (jobId, body) => {
+      const path = `/v1/jobs/${encodeURIComponent(jobId)}/complete`;
+      await post(`complete job ${jobId}`, path, body, { timeoutMs: completeMs, signal: null });
+    },
+    uploadLogs: async ({ runId, jobId, chunkNo, gzip }: LogChunk) => {
+      const body = { run_id: runId, job_id: jobId, chunk_no: chunkNo, data: toBase64(gzip) };
+      await post(`upload log chunk ${chunkNo} of job ${jobId}`, `${node}/logs`, body, { timeoutMs: logsMs });
+    },
+    sendEvents: async (runId, events) => {
+      await post(
+        `send events of run ${runId}`,
+        `${node}/events`,
+        { run_id: runId, events },
+        { timeoutMs: logsMs },
+      );
+    },
+    uploadDiff: async ({ runId, jobId, gzip, summary }) => {
+      const body = { patch: toBase64(gzip), summary };
+      await post(`upload the diff of job ${jobId}`, `${jobPath(runId, jobId)}/diff`, body);
+    },
+    uploadArtifact: async ({ runId, jobId, tarGz, name }) => {
+      const body = { bundle: toBase64(tarGz), name };
+      await post(`upload artifacts of job ${jobId}`, `${jobPath(runId, jobId)}/artifact`, body);
+    },
+    fetchSnapshot: (runId) =>
+      line.askForStream(
+        `fetch the snapshot of run ${runId}`,
+        `/v1/runs/${encodeURIComponent(runId)}/snapshot`,
+      ),
+    fetchSpecBundle: (bundleId) =>
+      line.askForStream(`fetch bundle ${bundleId}`, `/v1/spec-bundles/${encodeURIComponent(bundleId)}`),
+    sendHeartbeat: async (body, timeoutMs) => {
+      await post('send the heartbeat', `${node}/heartbeat`, body, { timeoutMs });
+    },
+    sendDiagnostics: async (body) => {
+      const how = { timeoutMs: jobs.heartbeat.timeoutMs };
+      await post('send diagnostics', `${node}/diagnostics`, body, how);
+    },
+    close: () => line.close(),
+  };
+}
+
+type Line = {
+  ask(ask: Ask): Promise<HttpAnswer>;
+  askForStream(action: string, path: string): ReturnType<ControlPlane['fetchSnapshot']>;
+  close(): void;
+};
+
+async function fetchJobStatus(line: Line, jobId: string): Promise<string> {
+  const action = `ask for the status of job ${jobId}`;
+  const path = `/v1/jobs/${encodeURIComponent(jobId)}/status`;
+  const answer = await line.ask({ action, path, method: 'GET', timeoutMs: statusMs });
+  const { status } = (parseJson(action, answer) ?? {}) as { status?: unknown };
+  if (typeof status === 'string' && status.trim() !== '') return status.trim();
+  throw new ControlPlaneError(`cannot ${action}: the answer has none`, { status: answer.status });
+}
+
+type Opened = { http: HttpClient; token: string };
+
+/** The client in use. After a renewal the server may no longer know what an old one says: then it is opened anew, once. */
+function openLine(ctx: ControlPlaneContext, jobs: JobsConfig): Line {
+  let opened: Promise<Opened> | undefined;
+  const open = (): Promise<Opened> => {
+    opened ??= readCredentials(ctx, jobs)
+      .then((credentials) => connect(ctx, jobs, credentials))
+      .catch((error: unknown) => {
+        opened = undefined;
+        throw error;
+      });
+    return opened;
+  };
+  const reopenIfRenewed = async (old: Opened): Promise<Opened | undefined> => {
+    const credentials = await readCredentials(ctx, jobs).catch(() => undefined);
+    if (credentials === undefined || credentials.token === old.token) return undefined;
+    old.http.close();
+    const renewed = connect(ctx, jobs, credentials);
+    opened = Promise.resolve(renewed);
+    return renewed;
+  };
+  const exchange = async <A extends { status: number }>(
+    action: string,
+    send: (http: HttpClient) => Promise<A>,
+  ): Promise<{ answer: A; token: string }> => {
+    const first = await open();
+    const answer = await tell(action, () => send(first.http));
+    const second = answer.status === 401 ? await reopenIfRenewed(first) : undefined;
+    if (second === undefined) return { answer, token: first.token };
+    return { answer: await tell(action, () => send(second.http)), token: second.token };
+  };
+  return {
+    ask: async ({ action, ...request }) => {
+      const { answer, token } = await exchange(action, (http) => http.send(request));
+      requireSuccess(action, answer, token);
+      return answer;
+    },
+    askForStream: async (action, path) => {
+      const request = { method: 'GET' as const, path, timeoutMs: othersMs };
+      const { answer, token } = await exchange(action, (http) => http.stream(request));
+      if ('stream' in answer) return answer.stream;
+      throw refusal(action, answer, token);
+    },
+    close: () => {
+      const last = opened;
+      opened = undefined;
+      last?.then(({ http }) => http.close()).catch(() => {});
+    },
+  };
+}
+
+function connect(ctx: ControlPlaneContext, jobs: JobsConfig, credentials: Credentials): Opened {
+  const { token, secureContext, trusted } = credentials;
+  const http = openHttp({
+    baseUrl: jobs.serverUrl,
+    headers: { authorization: `Bearer ${token}`, [nodeHeader]: jobs.nodeId },
+    trusted,
+    signal: ctx.signal,
+    ...(secureContext === undefined ? {} : { secureContext }),
+  });
+  return { http, token };
+}
+
+async function tell<T>(action: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ConfigError || !(error instanceof UnavailableError)) throw error;
+    throw new ControlPlaneError(`cannot ${action}: ${describeError(error)}`, { cause: error });
+  }
+}
+
+function requireSuccess(action: string, answer: HttpAnswer, token: string): void {
+  if (answer.status < 200 || answer.status > 299) throw refusal(action, answer, token);
+}
+
+/** A server that repeats the token in its answer does not make us tell it. */
+function refusal(action: string, { status, body }: HttpAnswer, token: string): ControlPlaneError {
+  const answer = readErrorText(body).replaceAll(token, '***');
+  const words = answer === '' ? '' : `: ${answer}`;
+  return new ControlPlaneError(`cannot ${action}: the server answered ${status}${words}`, { status, answer });
+}
+
+function parseJson(action: string, { status, body }: HttpAnswer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch (error) {
+    throw new ControlPlaneError(`cannot ${action}: the answer is no JSON`, { status, cause: error });
+  }
+}
+
+function toBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+}
