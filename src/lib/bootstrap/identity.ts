@@ -1,0 +1,159 @@
+// A node's certificate: issued once for a bootstrap token, and again before it runs out. Whoever needs it at the same moment
+// waits for the one that exchanges the token.
+import { X509Certificate } from 'node:crypto';
+import { readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { JobsConfig } from '../config/config.ts';
+import type { BaseContext } from '../context.ts';
+import { ConfigError, describeError, systemErrorCode } from '../errors.ts';
+import { withLock } from '../lock/with-locks.ts';
+import { bootstrapTokenFile } from '../ploy/names.ts';
+import { defineDocument, readDocument, writeDocument } from '../state/document.ts';
+import { fileError } from '../state/file-error.ts';
+import { requireText } from '../state/shape.ts';
+import { exchangeToken, RefusedError } from './exchange.ts';
+import { installIssued, pendingPath, readPending, writePending } from './install.ts';
+import { isRenewalDue } from './plan.ts';
+import { buildCertificateRequest } from './request.ts';
+
+export type IdentityContext = Pick<
+  BaseContext,
+  'runId' | 'command' | 'paths' | 'overrides' | 'clock' | 'log' | 'signal'
+>;
+
+/** Five attempts of ten seconds with their waits: whoever exchanges the token is done by then. */
+const lockWaitMs = 90_000;
+
+/**
+ * Makes sure of certificate, key, authority and token. Throws ConfigError where there is no bootstrap token to exchange,
+ * UnavailableError where the server does not give them.
+ */
+export async function ensureIdentity(ctx: IdentityContext, jobs: JobsConfig): Promise<'present' | 'issued'> {
+  if (!jobs.http.tls.enabled) return 'present';
+  if ((await hasCertificate(jobs)) && !(await exists(pendingPath(ctx)))) return 'present';
+  const work = async (): Promise<'present' | 'issued'> => {
+    if (await finishPending(ctx, jobs)) return 'issued';
+    if (await hasCertificate(jobs)) return 'present';
+    await issue(ctx, jobs);
+    return 'issued';
+  };
+  return await withLock(ctx, 'bootstrap', work, { waitMs: lockWaitMs });
+}
+
+/** True where a certificate that runs out has been replaced: a new bootstrap token in place is the word for it. */
+export async function renewIdentity(ctx: IdentityContext, jobs: JobsConfig): Promise<boolean> {
+  const isDue = async (): Promise<boolean> =>
+    jobs.http.tls.enabled && (await exists(bootstrapToken(ctx))) && (await runsOut(ctx, jobs));
+  if (!(await isDue())) return false;
+  const work = async (): Promise<boolean> => {
+    if (!(await isDue())) return false;
+    await issue(ctx, jobs);
+    return true;
+  };
+  return await withLock(ctx, 'bootstrap', work, { waitMs: lockWaitMs });
+}
+
+export function bootstrapToken({ overrides }: Pick<BaseContext, 'overrides'>): string {
+  return overrides.PLOY_BOOTSTRAP_TOKEN_PATH ?? bootstrapTokenFile;
+}
+
+async function hasCertificate({ http: { tls } }: JobsConfig): Promise<boolean> {
+  const [cert, key] = await Promise.all([tls.certPath, tls.keyPath].map((path) => exists(path ?? '')));
+  return cert === true && key === true;
+}
+
+async function runsOut(ctx: IdentityContext, { http: { tls } }: JobsConfig): Promise<boolean> {
+  const text = await readFile(tls.certPath ?? '').catch(() => undefined);
+  if (text === undefined) return false;
+  const { validFrom, validTo } = new X509Certificate(text);
+  return isRenewalDue({ from: new Date(validFrom), to: new Date(validTo) }, ctx.clock.now());
+}
+
+async function finishPending(ctx: IdentityContext, jobs: JobsConfig): Promise<boolean> {
+  const issued = await readPending(ctx);
+  if (issued === undefined) return false;
+  await installIssued(ctx, jobs, issued);
+  await dropToken(ctx);
+  return true;
+}
+
+/** Assumes `bootstrap`. */
+async function issue(ctx: IdentityContext, jobs: JobsConfig): Promise<void> {
+  const tokenFile = bootstrapToken(ctx);
+  const token = await readBootstrapToken(jobs, tokenFile);
+  await requireUnrefused(ctx, tokenFile);
+  ctx.log.info('exchanging the bootstrap token for a certificate', { node: jobs.nodeId });
+  try {
+    const request = await buildCertificateRequest(jobs.nodeId, ctx.signal);
+    const issued = await exchangeToken(ctx, jobs, { token, tokenFile, request });
+    await writePending(ctx, issued);
+    await installIssued(ctx, jobs, issued);
+  } catch (error) {
+    if (error instanceof RefusedError) await noteRefusal(ctx, tokenFile, describeError(error));
+    throw error;
+  }
+  await dropToken(ctx);
+  ctx.log.info('the certificate is in place', { node: jobs.nodeId });
+}
+
+async function readBootstrapToken({ nodeId }: JobsConfig, path: string): Promise<string> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOENT') throw fileError('read', path, error);
+    throw new ConfigError(
+      `cannot get a certificate for node "${nodeId}": there is no bootstrap token in ${path}: issue one (POST /v1/bootstrap/tokens) and put it there`,
+      { cause: error, code: 'no-bootstrap-token' },
+    );
+  }
+}
+
+async function dropToken(ctx: IdentityContext): Promise<void> {
+  const path = bootstrapToken(ctx);
+  await rm(path, { force: true }).catch((error: unknown) => {
+    ctx.log.warning(`cannot remove the used token ${path}: ${describeError(error)}`);
+  });
+}
+
+type Refusal = { token: string; until: string; message: string };
+
+const refusalDocument = defineDocument<Refusal>({
+  version: 1,
+  parse: (raw) => ({
+    token: requireText(raw, 'token'),
+    until: requireText(raw, 'until'),
+    message: requireText(raw, 'message'),
+  }),
+});
+
+/** A refused token is left alone for so long; another one is tried at once. */
+const refusalMs = 10 * 60_000;
+
+const refusalPath = ({ paths }: IdentityContext): string => join(paths.stateDir, 'backoff', 'bootstrap.json');
+
+async function requireUnrefused(ctx: IdentityContext, tokenFile: string): Promise<void> {
+  const now = ctx.clock.now();
+  const read = await readDocument(refusalPath(ctx), refusalDocument, { now, log: ctx.log });
+  if (read.kind !== 'ok' || read.value.token !== (await identify(tokenFile))) return;
+  const leftMs = Date.parse(read.value.until) - now.getTime();
+  if (leftMs > 0 && leftMs <= refusalMs) throw new RefusedError(read.value.message);
+}
+
+async function noteRefusal(ctx: IdentityContext, tokenFile: string, message: string): Promise<void> {
+  const until = new Date(ctx.clock.now().getTime() + refusalMs).toISOString();
+  await writeDocument(refusalPath(ctx), refusalDocument, {
+    token: await identify(tokenFile),
+    until,
+    message,
+  });
+}
+
+/** Which file it was, without a word of what is in it. */
+async function identify(path: string): Promise<string> {
+  const { ino, size, mtimeMs } = await stat(path);
+  return `${ino}-${size}-${Math.round(mtimeMs)}`;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}
