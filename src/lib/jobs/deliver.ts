@@ -54,18 +54,27 @@ export async function sendCompletion(
   job: CompletionAbout & { body: CompletionBody },
 ): Promise<Delivery> {
   for (let attempts = 1; ; attempts += 1) {
-    try {
-      await controlPlane.complete(job.jobId, job.body);
-      return { kind: 'settled', attempts, how: 'acknowledged' };
-    } catch (error) {
-      if (!(error instanceof ControlPlaneError)) throw error;
-      if (error.status === 409) return await settleConflict(ctx, controlPlane, { job, error, attempts });
-      if (!error.isTransient) return await settleRefusal(ctx, controlPlane, { job, error, attempts });
-      if (attempts >= maxAttempts || ctx.signal.aborted) {
-        return { kind: 'undelivered', attempts, reason: describeError(error) };
-      }
+    const error = await tryToComplete(controlPlane, job);
+    if (error === undefined) return { kind: 'settled', attempts, how: 'acknowledged' };
+    if (error.status === 409) return await settleConflict(ctx, controlPlane, { job, error, attempts });
+    if (!error.isTransient) return await settleRefusal(ctx, controlPlane, { job, error, attempts });
+    if (attempts >= maxAttempts || ctx.signal.aborted) {
+      return { kind: 'undelivered', attempts, reason: describeError(error) };
     }
     await ctx.clock.sleep(planBackoffMs(completionBackoff, attempts, Math.random()), ctx.signal);
+  }
+}
+
+async function tryToComplete(
+  controlPlane: ControlPlane,
+  { jobId, body }: { jobId: string; body: CompletionBody },
+): Promise<ControlPlaneError | undefined> {
+  try {
+    await controlPlane.complete(jobId, body);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ControlPlaneError) return error;
+    throw error;
   }
 }
 
