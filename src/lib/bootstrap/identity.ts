@@ -12,7 +12,7 @@ import { defineDocument, readDocument, writeDocument } from '../state/document.t
 import { fileError } from '../state/file-error.ts';
 import { requireText } from '../state/shape.ts';
 import { exchangeToken, RefusedError } from './exchange.ts';
-import { installIssued, pendingPath, readPending, writePending } from './install.ts';
+import { dropPending, installIssued, pendingPath, readPending, writePending } from './install.ts';
 import { isRenewalDue } from './plan.ts';
 import { buildCertificateRequest } from './request.ts';
 
@@ -74,6 +74,7 @@ async function finishPending(ctx: IdentityContext, jobs: JobsConfig): Promise<bo
   if (issued === undefined) return false;
   await installIssued(ctx, jobs, issued);
   await dropToken(ctx);
+  await dropPending(ctx);
   return true;
 }
 
@@ -93,6 +94,7 @@ async function issue(ctx: IdentityContext, jobs: JobsConfig): Promise<void> {
     throw error;
   }
   await dropToken(ctx);
+  await dropPending(ctx);
   ctx.log.info('the certificate is in place', { node: jobs.nodeId });
 }
 

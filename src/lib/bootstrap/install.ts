@@ -39,7 +39,7 @@ export async function readPending(ctx: InstallContext): Promise<Issued | undefin
   return read.kind === 'ok' ? read.value : undefined;
 }
 
-/** The certificate comes last of the files, and the note of it all goes last. Doing it twice does no harm. */
+/** The certificate comes last of the files. Doing it twice does no harm. */
 export async function installIssued(ctx: InstallContext, jobs: JobsConfig, issued: Issued): Promise<void> {
   const { certPath = '', keyPath = '', caPath = '' } = jobs.http.tls;
   const token = tokenPath(ctx);
@@ -48,6 +48,10 @@ export async function installIssued(ctx: InstallContext, jobs: JobsConfig, issue
   await writeFileAtomic(caPath, issued.caBundle);
   await writeFileAtomic(keyPath, issued.key);
   await writeFileAtomic(certPath, issued.certificate);
+}
+
+/** Once the files are in place and the token is gone. */
+export async function dropPending(ctx: Pick<BaseContext, 'paths'>): Promise<void> {
   await rm(pendingPath(ctx), { force: true });
 }
 

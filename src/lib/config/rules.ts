@@ -57,12 +57,12 @@ const optional = ['reconcile', 'edge', 'heartbeat', 'backup', 'listen'] as const
  * What this node does not do by its configuration, or no longer: how a concern's last run ended, before it was switched
  * off, says nothing about the node.
  */
-export function listSwitchedOff({ cluster }: Pick<Config, 'cluster'>): ReadonlySet<string> {
+export function listSwitchedOff({ cluster, jobs }: Pick<Config, 'cluster' | 'jobs'>): ReadonlySet<string> {
   const { roles = [], notify = 'none', nodeId } = cluster ?? {};
   const isOn: Record<(typeof optional)[number], boolean> = {
     reconcile: roles.includes('app'),
     edge: roles.includes('edge'),
-    heartbeat: nodeId !== undefined,
+    heartbeat: nodeId !== undefined || jobs !== undefined,
     backup: roles.includes('app'),
     listen: nodeId !== undefined && notify === 'sns',
   };

@@ -1,71 +1,45 @@
-// One liveness report to each place that expects one. It never gathers: what it repeats, reconcile has found out, and it says
-// nothing while reconcile is not alive, so that the node goes stale, which is the truth.
-import type { Role } from '../config/config.ts';
-import { type NodeConfig, requireNode } from '../config/rules.ts';
+// One liveness report to each place that expects one: the store of a cluster's node, and the server that hands out jobs. One
+// that fails does not keep the others from theirs. Another control plane is another line in listReports.
+import { requireNode } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError, StepError } from '../errors.ts';
-import { type Sampled, sampleHost } from '../host/sample.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
-import { readPublished, repeatStatus } from '../publish/status-writer.ts';
 import { recordRun } from '../state/record-run.ts';
-import { openStore } from '../store/open.ts';
-import { gatherLiveness } from './gather.ts';
-import { planLiveness } from './plan.ts';
 
 export async function runHeartbeat(ctx: Context, { waitMs }: { waitMs: number }): Promise<Outcome> {
-  const node = requireNode(ctx.config);
-  const work = (): Promise<Outcome> => recordRun(ctx, 'heartbeat', () => reportToStore(ctx, node));
+  const reports = listReports(ctx);
+  const work = (): Promise<Outcome> => recordRun(ctx, 'heartbeat', () => sendAll(reports));
   return await withLock(ctx, 'heartbeat', work, { waitMs });
 }
 
-/**
- * A box that is both app and edge is two nodes in the store, and one of them may be alive without the other. Throws StepError
- * where one is not, UnavailableError where the store does not take it, after the other's report.
- */
-async function reportToStore(ctx: Context, node: NodeConfig): Promise<Outcome> {
-  const alive: string[] = [];
-  const errors: unknown[] = [];
-  let sampled: Promise<Sampled> | undefined;
-  const sample = (): Promise<Sampled> => {
-    sampled ??= sampleHost(ctx.clock);
-    return sampled;
-  };
-  for (const role of node.roles) {
-    const nodeId = role === 'edge' ? (node.edgeId ?? node.nodeId) : node.nodeId;
-    try {
-      if (await reportRole(ctx, { node, role, nodeId }, sample)) alive.push(nodeId);
-    } catch (error) {
-      errors.push(error);
-    }
+type Report = () => Promise<Outcome>;
+
+/** What a node has no use for is not even loaded. Throws ConfigError where nobody expects a report. */
+function listReports(ctx: Context): Report[] {
+  const { cluster, jobs } = ctx.config;
+  const reports: Report[] = [];
+  if (cluster?.nodeId !== undefined || jobs === undefined) {
+    const node = requireNode(ctx.config);
+    reports.push(async () => await (await import('./report-store.ts')).reportToStore(ctx, node));
   }
-  if (errors.length > 1) throw new StepError(errors.map(describeError).join('; '), { code: 'not-alive' });
-  if (errors.length > 0) throw errors[0];
-  if (alive.length === 0) return { outcome: 'nothing-to-do', text: ['nothing has been published yet'] };
-  return {
-    outcome: 'done',
-    text: alive.map((nodeId) => `node ${nodeId} is alive`),
-    data: { nodes: alive, host: (await sample()).host },
-  };
+  if (jobs !== undefined) {
+    reports.push(async () => await (await import('./report-jobs.ts')).reportToJobs(ctx, jobs));
+  }
+  return reports;
 }
 
-type RoleOfNode = { node: NodeConfig; role: Role; nodeId: string };
-
-/** False where nothing has been published yet. */
-async function reportRole(
-  ctx: Context,
-  { node, role, nodeId }: RoleOfNode,
-  sample: () => Promise<Sampled>,
-): Promise<boolean> {
-  if ((await readPublished(ctx, role)) === undefined) return false;
-  const requireAlive = async (): Promise<void> => {
-    const liveness = planLiveness(await gatherLiveness(ctx, node.intervals, role));
-    if (liveness.alive) return;
-    throw new StepError(`cannot call node "${nodeId}" alive: ${liveness.why}`, { code: 'not-alive' });
+/** All at once. Throws the one error, or StepError with all of them, when every report has come to its end. */
+async function sendAll(reports: readonly Report[]): Promise<Outcome> {
+  const settled = await Promise.allSettled(reports.map(async (report) => await report()));
+  const errors = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+  if (errors.length > 1) throw new StepError(errors.map(describeError).join('; '), { code: 'not-alive' });
+  if (errors.length > 0) throw errors[0];
+  const outcomes = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const isIdle = outcomes.every(({ outcome }) => outcome === 'nothing-to-do');
+  return {
+    outcome: isIdle ? 'nothing-to-do' : 'done',
+    text: outcomes.flatMap(({ text }) => text),
+    data: Object.assign({}, ...outcomes.map(({ data }) => data)),
   };
-  // Before the wait for the lock as well: a run that hangs while it holds the lock is found out, too.
-  await requireAlive();
-  const sampled = await sample();
-  const store = await openStore(node);
-  return await repeatStatus({ ctx, cluster: node, store, nodeId, role }, sampled, requireAlive);
 }

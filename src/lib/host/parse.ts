@@ -52,6 +52,37 @@ export function parseLoad(text: string): number {
   return load;
 }
 
+export type Traffic = { rxBytes: number; txBytes: number };
+
+/** /proc/net/dev: bytes since boot of each interface but loopbacks and those that a pattern with `*` and `?` names. */
+export function parseNetwork(text: string, ignored: readonly string[]): Record<string, Traffic> {
+  const patterns = ignored.map(toPattern);
+  const traffic: Record<string, Traffic> = {};
+  for (const [, name = '', counters = ''] of text.matchAll(/^ *([^\s:]+): *(.*)$/gm)) {
+    if (name.startsWith('lo') || patterns.some((pattern) => pattern.test(name))) continue;
+    const fields = counters.trim().split(/ +/).map(Number);
+    traffic[name] = { rxBytes: fields[0] ?? 0, txBytes: fields[8] ?? 0 };
+  }
+  return traffic;
+}
+
+function toPattern(glob: string): RegExp {
+  const escaped = glob.replaceAll(/[.+^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`^${escaped.replaceAll('*', '.*').replaceAll('?', '.')}$`);
+}
+
+/** /proc/diskstats: bytes since boot over whole disks; the kernel counts sectors of 512 bytes whatever the disk's own. */
+export function parseDiskIo(text: string): { readBytes: number; writtenBytes: number } {
+  const sum = { readBytes: 0, writtenBytes: 0 };
+  for (const line of text.split('\n')) {
+    const [, , name = '', , , read = '0', , , , written = '0'] = line.trim().split(/ +/);
+    if (!/^([svh]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+)$/.test(name)) continue;
+    sum.readBytes += Number(read) * 512;
+    sum.writtenBytes += Number(written) * 512;
+  }
+  return sum;
+}
+
 /** What launch-pad's documents carry of a reading. */
 export function toHostSample(
   reading: { memory: Memory; sampledAt: Date },

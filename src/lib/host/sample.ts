@@ -12,9 +12,12 @@ import {
   type DiskSpace,
   type Memory,
   parseCpu,
+  parseDiskIo,
   parseLoad,
   parseMemory,
+  parseNetwork,
   sortDisks,
+  type Traffic,
   toHostSample,
 } from './parse.ts';
 
@@ -55,6 +58,21 @@ export function sampleSince(before: CpuTimes | undefined, reading: HostReading):
 export async function readDisks(paths: readonly string[]): Promise<DiskSpace[]> {
   const disks = await Promise.all(paths.map((path) => readDisk(path).catch(() => undefined)));
   return sortDisks(disks.filter((disk) => disk !== undefined));
+}
+
+/** Bytes since boot; undefined where the kernel does not tell. */
+export async function readTraffic(
+  ignored: readonly string[],
+  procDir: string = kernelDir,
+): Promise<{
+  network: Record<string, Traffic> | undefined;
+  disk: ReturnType<typeof parseDiskIo> | undefined;
+}> {
+  const [network, disk] = await Promise.all([
+    readCounter(join(procDir, 'net/dev'), (text) => parseNetwork(text, ignored)).catch(() => undefined),
+    readCounter(join(procDir, 'diskstats'), parseDiskIo).catch(() => undefined),
+  ]);
+  return { network, disk };
 }
 
 async function readDisk(path: string): Promise<DiskSpace> {

@@ -1,0 +1,134 @@
+// One heartbeat to the server that hands out jobs, with what this machine has to spare, and its diagnostics after it.
+import { request } from 'node:http';
+import { ensureIdentity, renewIdentity } from '../bootstrap/identity.ts';
+import type { JobsConfig } from '../config/config.ts';
+import type { Context } from '../context.ts';
+import { openControlPlane } from '../control-plane/client.ts';
+import { type ControlPlane, ControlPlaneError } from '../control-plane/control-plane.ts';
+import { describeError } from '../errors.ts';
+import type { DiskSpace } from '../host/parse.ts';
+import { readDisks, readHost, readTraffic } from '../host/sample.ts';
+import { judgeDisk, type NodeState, toHeartbeat, worstState } from '../host/snapshot.ts';
+import { heartbeatBackoff } from '../http/retry.ts';
+import type { Outcome } from '../outcome.ts';
+import type { DiagnosticsBody, HeartbeatBody } from '../ploy/wire.ts';
+import { version } from '../version.ts';
+import { readBeats, writeBeats } from './beats.ts';
+import { type BeatEnd, isBeatDue, planNextBeat } from './plan-beat.ts';
+
+const plane = 'jobs';
+
+/** Throws where the server cannot be told; what that means for the next one is written down before. */
+export async function reportToJobs(ctx: Context, jobs: JobsConfig): Promise<Outcome> {
+  const { intervalMs, timeoutMs } = jobs.heartbeat;
+  const before = await readBeats(ctx, plane);
+  const now = ctx.clock.now();
+  const timing = { now, intervalMs, backoff: heartbeatBackoff };
+  if (!isBeatDue(before, timing)) {
+    return { outcome: 'nothing-to-do', text: [`the next heartbeat of jobs is due at ${before?.nextAt}`] };
+  }
+  const write = async (end: BeatEnd): Promise<void> => {
+    await writeBeats(ctx, plane, planNextBeat(before, end, { ...timing, random: Math.random() }));
+  };
+  const server = openControlPlane(ctx, jobs);
+  try {
+    await makeReady(ctx, jobs);
+    const disks = await readDisks(listDiskPaths(ctx));
+    const body = toHeartbeat(await readHost(now), disks, version);
+    await server.sendHeartbeat(body, timeoutMs);
+    await write('ok');
+    await sendDiagnostics(ctx, jobs, { server, body, disks });
+    return {
+      outcome: 'done',
+      text: [`node ${jobs.nodeId} is told to ${jobs.serverUrl}`],
+      data: { jobs: body },
+    };
+  } catch (error) {
+    await write(isServerTrouble(error) ? 'server' : 'other');
+    throw error;
+  } finally {
+    server.close();
+  }
+}
+
+/** A renewal that fails leaves the certificate in use, which is still good. */
+async function makeReady(ctx: Context, jobs: JobsConfig): Promise<void> {
+  await ensureIdentity(ctx, jobs);
+  try {
+    if (await renewIdentity(ctx, jobs)) ctx.log.info('the certificate has been renewed');
+  } catch (error) {
+    ctx.log.warning(`the certificate is not renewed: ${describeError(error)}`);
+  }
+}
+
+function isServerTrouble(error: unknown): boolean {
+  return error instanceof ControlPlaneError && error.status !== undefined && error.status >= 500;
+}
+
+/** The five paths of the original: the one with the least room decides. */
+function listDiskPaths({ overrides, paths }: Context): string[] {
+  const listed = [
+    '/',
+    overrides.DOCKER_ROOT_DIR ?? '/var/lib/docker',
+    overrides.PLOYD_CACHE_HOME ?? paths.cacheDir,
+    overrides.PLOY_BUILDGATE_CACHE_ROOT,
+    overrides.TMPDIR ?? '/tmp',
+  ];
+  return [...new Set(listed.filter((path) => path !== undefined))];
+}
+
+type Told = { server: ControlPlane; body: HeartbeatBody; disks: readonly DiskSpace[] };
+
+/** Nothing rests on it: what goes wrong is only told. */
+async function sendDiagnostics(ctx: Context, jobs: JobsConfig, { server, body, disks }: Told): Promise<void> {
+  const ignored = (ctx.overrides.PLOY_LIFECYCLE_NET_IGNORE ?? '').split(',').map((glob) => glob.trim());
+  const [traffic, docker] = await Promise.all([
+    readTraffic(ignored.filter((glob) => glob !== '')),
+    pingEngine(ctx.config.cluster?.docker.socket ?? '/var/run/docker.sock'),
+  ]);
+  const disk = judgeDisk(disks);
+  const now = ctx.clock.now().toISOString();
+  const diagnostics: DiagnosticsBody = {
+    component: 'node',
+    status: worstState([docker, disk]),
+    version,
+    details: {
+      concurrency: jobs.concurrency,
+      server_url: jobs.serverUrl,
+      capacity: body,
+      components: { docker, disk },
+      storage: disks.map(({ path, totalBytes, freeBytes }) => ({ path, totalBytes, freeBytes })),
+      disk_io: traffic.disk ?? null,
+      network: traffic.network ?? null,
+    },
+    last_checked_at: now,
+    last_success_at: now,
+  };
+  await server.sendDiagnostics(diagnostics).catch((error: unknown) => {
+    ctx.log.warning(`the diagnostics are not sent: ${describeError(error)}`);
+  });
+}
+
+const pingMs = 2_000;
+
+function pingEngine(socketPath: string): Promise<NodeState> {
+  return new Promise((resolve) => {
+    const options = {
+      socketPath,
+      path: '/_ping',
+      headers: { host: 'engine' },
+      agent: false as const,
+      timeout: pingMs,
+    };
+    const outgoing = request(options, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200 ? 'ok' : 'degraded');
+    });
+    outgoing.once('timeout', () => {
+      resolve('degraded');
+      outgoing.destroy();
+    });
+    outgoing.on('error', () => resolve('error'));
+    outgoing.end();
+  });
+}
