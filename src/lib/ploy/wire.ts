@@ -6,7 +6,7 @@ export type JobType = (typeof jobTypes)[number];
 /** What a job can be told to the server as; it tells `Running` and more itself. */
 export type TerminalStatus = 'Success' | 'Fail' | 'Error' | 'Cancelled';
 
-export type StackTuple = { language: string; tool: string; release?: string };
+export type StackTuple = { language: string; tool: string; release?: string | undefined };
 
 /** The answer of a claim, and the body of `/v1/run/start` as far as it has the same words. */
 export type ClaimPayload = {
@@ -34,6 +34,8 @@ export type ClaimPayload = {
   mig_context?: { step_index: number } | undefined;
   gate_context?: { cycle_name: string } | undefined;
   detected_stack?: StackTuple | undefined;
+  /** Only of `/v1/run/start`, which has no spec: over everything that a spec has. */
+  env?: Readonly<Record<string, string>> | undefined;
 };
 
 export type CompletionBody = {
