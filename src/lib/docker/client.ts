@@ -6,6 +6,7 @@ import { containerCalls } from './containers.ts';
 import { type Deadlines, defaultDeadlines } from './deadline.ts';
 import { imageCalls } from './images.ts';
 import type { LoginOptions } from './logins.ts';
+import { logCalls } from './logs.ts';
 import { networkCalls } from './networks.ts';
 import type { Engine } from './types.ts';
 
@@ -33,6 +34,7 @@ export function openEngine(options: EngineOptions): Engine {
       return connection.requestCount;
     },
     ...containerCalls(connection, deadlines),
+    ...logCalls(connection, deadlines),
     ...networkCalls(connection, deadlines),
     ...imageCalls(connection, deadlines, logins && { ...logins, signal: options.signal }),
     close: () => connection.close(),

@@ -17,8 +17,8 @@ export type Connection = {
   ask(call: Call): Promise<Answer>;
   /** `ask`, then the answer's document through a parser; an answer of the wrong shape is UnavailableError. */
   read<T>(call: Call, parse: (json: unknown, status: number) => T): Promise<T>;
-  /** The answer's bytes as they come. What `onChunk` throws ends the call. */
-  stream(call: Call, onChunk: (chunk: Uint8Array) => void): Promise<void>;
+  /** The answer's bytes as they come, none while `onChunk` is busy. What it throws ends the call. */
+  stream(call: Call, onChunk: (chunk: Uint8Array) => Promise<void> | void): Promise<void>;
   close(): void;
 };
 
@@ -62,10 +62,7 @@ export function openConnection(options: TransportOptions): Connection {
       guarded(call, async () => {
         const refused = await transport.exchange(call, async (response, touch) => {
           if (!isWanted(response.statusCode ?? 0, call)) return await readAnswer(response, touch);
-          for await (const chunk of response) {
-            touch();
-            onChunk(chunk);
-          }
+          await passChunks(response, touch, onChunk);
           return undefined;
         });
         if (refused !== undefined) throw refusal(toAnswer(refused.status, refused.text, call), call);
@@ -91,6 +88,18 @@ async function requireSpoken(
   throw new ConfigError(
     `cannot use the engine at "${socket}": it needs API ${minimum} or newer, and this reeve speaks at most ${newestApiVersion}; update reeve`,
   );
+}
+
+async function passChunks(
+  response: IncomingMessage,
+  touch: () => void,
+  onChunk: (chunk: Uint8Array) => Promise<void> | void,
+): Promise<void> {
+  for await (const chunk of response) {
+    touch();
+    const busy = onChunk(chunk);
+    if (busy !== undefined) await busy;
+  }
 }
 
 async function readAnswer(response: IncomingMessage, touch: () => void) {

@@ -19,7 +19,11 @@ const hubAddress = 'https://index.docker.io/v1/';
 
 /** Undefined where the file is missing or says nothing of the registry. Throws ConfigError for a file that is wrong. */
 export function readRegistryCredentials(dir: string, registry: string): RegistryCredentials | undefined {
-  const path = join(dir, 'config.json');
+  return readCredentialsFile(join(dir, 'config.json'), registry);
+}
+
+/** The same of a file under any name. */
+export function readCredentialsFile(path: string, registry: string): RegistryCredentials | undefined {
   const text = readPrivateFile(path);
   if (text === undefined) return undefined;
   const config = parseConfig(text, path);

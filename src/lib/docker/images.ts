@@ -111,7 +111,7 @@ function buildPullError(
   const { registry } = parseImageReference(pull.reference);
   const hint =
     login === undefined
-      ? `"${pull.logins.directory}/config.json" has no credentials for ${registry}`
+      ? `"${pull.logins.file ?? `${pull.logins.directory}/config.json`}" has no credentials for ${registry}`
       : `the credentials ${login.from} were refused`;
   return new PullError(pull.reference, `${reason}; ${hint}`, 'denied');
 }

@@ -1,10 +1,13 @@
 // What a pull is made with: the credentials in a file, else the machine's role where the registry is one of AWS.
-import { buildTokenCredentials, type RegistryCredentials, readRegistryCredentials } from './credentials.ts';
+import { join } from 'node:path';
+import { buildTokenCredentials, type RegistryCredentials, readCredentialsFile } from './credentials.ts';
 import { ecrRegionOf } from './reference.ts';
 
 export type LoginOptions = {
   /** Where `config.json` with registry credentials is, as /etc/reeve/docker. */
   directory: string;
+  /** Instead of that one: a file of docker's format under any name. */
+  file?: string | undefined;
   /** Where tokens of AWS's registries are kept between runs. */
   tokenFile: string;
   signal?: AbortSignal | undefined;
@@ -19,8 +22,9 @@ export type Login = RegistryCredentials & {
 
 /** Undefined: anonymous. Throws ConfigError for a file that is wrong and UnavailableError where a token cannot be had. */
 export async function findLogin(options: LoginOptions, registry: string): Promise<Login | undefined> {
-  const written = readRegistryCredentials(options.directory, registry);
-  if (written !== undefined) return { ...written, from: `in "${options.directory}/config.json"` };
+  const file = options.file ?? join(options.directory, 'config.json');
+  const written = readCredentialsFile(file, registry);
+  if (written !== undefined) return { ...written, from: `in "${file}"` };
   const region = ecrRegionOf(registry);
   return region === undefined ? undefined : await findToken(options, registry, region);
 }

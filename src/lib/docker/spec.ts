@@ -2,7 +2,7 @@
 // Pure. Values never appear in a message.
 import { InputError } from '../errors.ts';
 import { parseImageReference } from './reference.ts';
-import type { ContainerSpec } from './types.ts';
+import type { BindMount, ContainerSpec } from './types.ts';
 
 /** execve(2): one string has at most 128 KiB with its NUL. The engine takes more, and the container then cannot start. */
 const maxVariableBytes = 131_071;
@@ -40,17 +40,18 @@ export function buildContainerBody(spec: ContainerSpec): Readonly<Record<string,
     Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
     Labels: spec.labels,
     ...(spec.command === undefined ? {} : { Cmd: spec.command }),
+    ...(spec.entrypoint === undefined ? {} : { Entrypoint: spec.entrypoint }),
+    ...(spec.workingDir === undefined ? {} : { WorkingDir: spec.workingDir }),
     ExposedPorts: Object.fromEntries(spec.ports.map((port) => [portKey(port), {}])),
     HostConfig: {
       RestartPolicy: { Name: spec.restart, MaximumRetryCount: 0 },
       ...(spec.cpus === undefined ? {} : { NanoCpus: Math.round(spec.cpus * 1e9) }),
       ...(spec.memoryBytes === undefined ? {} : { Memory: Math.round(spec.memoryBytes) }),
       PortBindings: buildPortBindings(spec.ports),
-      Mounts: spec.volumes.map(buildMount),
-      LogConfig: {
-        Type: 'json-file',
-        Config: { 'max-size': String(spec.logs.maxSizeBytes), 'max-file': String(spec.logs.maxFiles) },
-      },
+      ...(spec.storageSize === undefined ? {} : { StorageOpt: { size: spec.storageSize } }),
+      Mounts: [...spec.volumes.map(buildMount), ...(spec.binds ?? []).map(buildBind)],
+      LogConfig: { Type: 'json-file', Config: buildLogLimits(spec.logs) },
+      ...(spec.networkMode === undefined ? {} : { NetworkMode: spec.networkMode }),
       ...(spec.network === undefined ? {} : { NetworkMode: spec.network.name }),
     },
     ...(spec.network === undefined
@@ -98,6 +99,16 @@ function buildPortBindings(
 
 function portKey(port: { containerPort: number }): string {
   return `${port.containerPort}/tcp`;
+}
+
+function buildLogLimits(logs: ContainerSpec['logs']): Readonly<Record<string, string>> {
+  // The engine's own defaults, which may rotate, hold for what is left out; it takes no zero for no limit.
+  if (logs === 'whole') return { 'max-size': '1000p', 'max-file': '2' };
+  return { 'max-size': String(logs.maxSizeBytes), 'max-file': String(logs.maxFiles) };
+}
+
+function buildBind({ source, target, readOnly }: BindMount): Readonly<Record<string, unknown>> {
+  return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly };
 }
 
 function buildMount(volume: ContainerSpec['volumes'][number]): Readonly<Record<string, unknown>> {

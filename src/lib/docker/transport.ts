@@ -24,6 +24,8 @@ export type Call = {
   unversioned?: boolean;
   /** Ends with the client's signal. Only for calls that change nothing on the way: pulls and waits. */
   interruptible?: boolean;
+  /** Ends with this one instead. */
+  signal?: AbortSignal;
   /** Texts that must not appear in a message, whatever the engine says. */
   secrets?: readonly string[];
 };
@@ -46,7 +48,8 @@ export function openTransport(options: TransportOptions): Transport {
   let requestCount = 0;
 
   const exchangeOnce = async <T>(call: Call, take: Take<T>): Promise<T> => {
-    const deadline = startDeadline(call.deadline, call.interruptible === true ? options.signal : undefined);
+    const outer = call.signal ?? (call.interruptible === true ? options.signal : undefined);
+    const deadline = startDeadline(call.deadline, outer);
     const began = performance.now();
     try {
       requestCount += 1;

@@ -39,21 +39,31 @@ export type ContainerDetails = {
   imageId: string;
 };
 
+export type BindMount = { source: string; target: string; readOnly: boolean };
+
 export type ContainerSpec = {
   name: string;
   image: string;
   env: Readonly<Record<string, string>>;
   labels: Readonly<Record<string, string>>;
   command?: readonly string[];
+  entrypoint?: readonly string[];
+  workingDir?: string;
   /** Fractions of a CPU: 0.5 is half of one. */
   cpus?: number;
   memoryBytes?: number;
+  /** Of the container's own layer, `10G`; not every engine can. */
+  storageSize?: string;
   restart: 'no' | 'unless-stopped';
   network?: { name: string; aliases: readonly string[] };
+  /** Instead of `network`: also `host`, `none` or `container:ID`. */
+  networkMode?: string;
   ports: readonly PublishedPort[];
   volumes: readonly { name: string; path: string; labels?: Readonly<Record<string, string>> }[];
-  /** Every container that we start has bounded logs. */
-  logs: { maxSizeBytes: number; maxFiles: number };
+  /** Files and directories of this machine. */
+  binds?: readonly BindMount[];
+  /** Bounded, or whole where the log is what somebody waits for: it goes with the container. */
+  logs: { maxSizeBytes: number; maxFiles: number } | 'whole';
 };
 
 export type ImageSummary = { id: string; references: readonly string[]; sizeBytes: number; createdAt: Date };
@@ -68,8 +78,16 @@ export type VolumeSummary = {
   mountpoint: string;
 };
 
+/** What a container has used so far; zeroes are what the engine does not tell. */
+export type ContainerUsage = { cpuNs: number; memoryBytes: number; layerBytes: number };
+
+/** Some bytes of a container's output, as it was recorded. Not to be kept: the memory may be used again. */
+export type LogPart = { stream: 'stdout' | 'stderr'; bytes: Uint8Array };
+
 /** Progress of a pull, for people: `layer` is the engine's short id. */
 export type PullProgress = { layer: string; status: string; currentBytes?: number; totalBytes?: number };
+
+export type FollowOptions = { signal: AbortSignal; onPart(part: LogPart): Promise<void> | void };
 
 export type Engine = {
   /** The API version in use; known after the first answer. */
@@ -78,6 +96,10 @@ export type Engine = {
   readonly requestCount: number;
   listContainers(filter: { labels: readonly string[] }): Promise<readonly ContainerSummary[]>;
   inspectContainer(id: string): Promise<ContainerDetails | undefined>;
+  /** The engine's own document, for a person to read. */
+  inspectContainerRaw(id: string): Promise<unknown>;
+  /** Undefined where the container is gone. */
+  fetchUsage(id: string): Promise<ContainerUsage | undefined>;
   /** Throws InputError for what the engine refuses, NameTakenError for a name in use, ImageMissingError. */
   createContainer(spec: ContainerSpec): Promise<{ id: string }>;
   /** Starting what runs is success. */
@@ -104,6 +126,11 @@ export type Engine = {
   removeImage(reference: string): Promise<void>;
   /** The last lines of stdout and stderr, merged as the engine recorded them. */
   containerLogs(id: string, options: { tailLines: number }): Promise<string>;
+  /**
+   * The whole log from its start, and on until the container has ended. No more is read while `onPart` is busy. Ends as well
+   * when the connection does: whoever needs all of it asks whether the container has ended.
+   */
+  followLogs(id: string, options: FollowOptions): Promise<void>;
   /** Ends kept connections, so that the process can exit. */
   close(): void;
 };
