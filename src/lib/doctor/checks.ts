@@ -20,6 +20,7 @@ import {
   gatherSecrets,
   lookAt,
 } from './gather-files.ts';
+import { gatherJobs } from './gather-jobs.ts';
 import { gatherFailures, gatherLocks, gatherRuns } from './gather-runs.ts';
 import { gatherStore } from './gather-store.ts';
 import { gatherPendingChanges } from './gather-units.ts';
@@ -36,6 +37,7 @@ import {
   judgeLeftovers,
   judgeSecrets,
 } from './judge-files.ts';
+import { judgeJobs } from './judge-jobs.ts';
 import { judgeFailures, judgeHolds, judgeLocks, judgeRuns } from './judge-runs.ts';
 import { judgeStore, judgeStoreFailure } from './judge-store.ts';
 import { judgeTimers, judgeUnits } from './judge-units.ts';
@@ -65,6 +67,13 @@ export const checks: readonly Check[] = [
   {
     name: 'certificates',
     run: async (world) => judgeCertificates(await gatherCertificates(world), world.now),
+  },
+  {
+    name: 'jobs',
+    run: async (world) => {
+      const { jobs } = world.config ?? {};
+      return jobs === undefined ? [] : judgeJobs(await gatherJobs(world, jobs), world.now);
+    },
   },
   { name: 'units', run: checkUnits },
   { name: 'agents', run: async (world) => judgeAgents(await gatherAgents(world)) },
