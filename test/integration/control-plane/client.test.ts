@@ -1,0 +1,112 @@
+// Every request to ploy's server as it goes out, against the strict one over mutual TLS.
+
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { loadConfig } from '../../../src/lib/config/load.ts';
+import { resolvePaths } from '../../../src/lib/config/paths.ts';
+import { openControlPlane } from '../../../src/lib/control-plane/client.ts';
+import type { ControlPlane } from '../../../src/lib/control-plane/control-plane.ts';
+import type { ClaimPayload } from '../../../src/lib/ploy/wire.ts';
+import { silentLog } from '../../../src/lib/report/log.ts';
+import { systemClock } from '../../../src/lib/time.ts';
+import { type JobsMachine, makeJobsMachine, writeSecret } from '../../support/jobs-machine.ts';
+
+async function open(machine: JobsMachine, signal = new AbortController().signal): Promise<ControlPlane> {
+  const paths = resolvePaths(
+    { config: `${machine.root}/etc/reeve.yaml` },
+    { REEVE_CACHE: `${machine.root}/cache` },
+  );
+  const { jobs } = await loadConfig(paths, {});
+  if (jobs === undefined) throw new Error('there is no section jobs');
+  const overrides = { PLOY_NODE_BEARER_TOKEN_PATH: machine.files.token };
+  const plane = openControlPlane({ overrides, log: silentLog, clock: systemClock, signal }, jobs);
+  onTestFinished(() => plane.close());
+  return plane;
+}
+
+describe('the requests to the server', () => {
+  it('P46, P47, P48, P80: are taken by it, one after another, over one connection with our names in each', async () => {
+    const machine = await makeJobsMachine();
+    const plane = await open(machine);
+    expect(await plane.claim()).toBeUndefined();
+    machine.ploy.queueJob();
+    const { job_id: jobId, id: runId } = (await plane.claim()) as ClaimPayload;
+    expect(await plane.fetchJobStatus(jobId)).toBe('Running');
+    const gzip = gzipSync(`${JSON.stringify({ stream: 'stdout', line: 'hello' })}\n`);
+    await plane.uploadLogs({ runId, jobId, chunkNo: 0, gzip });
+    await plane.sendEvents(runId, [{ job_id: jobId, level: 'info', message: 'hello' }]);
+    const summary = {
+      job_type: 'mig',
+      exit_code: 0,
+      files_changed: 0,
+      lines_added: 0,
+      lines_removed: 0,
+    } as const;
+    await plane.uploadDiff({ runId, jobId, gzip: gzipSync('diff'), summary });
+    expect(gunzipSync(await buffer(await plane.fetchSnapshot(runId))).length).toBeGreaterThan(0);
+    await plane.complete(jobId, { status: 'Success', exit_code: 0 });
+    await expect(plane.complete(jobId, { status: 'Success', exit_code: 0 })).rejects.toMatchObject({
+      ...{ status: 409, isTransient: false },
+    });
+    expect(machine.ploy.state.violations).toEqual([]);
+    expect(machine.ploy.connections.accepted).toBe(1);
+    for (const { headers } of machine.ploy.state.requests) {
+      expect(headers['authorization']).toBe(`Bearer ${machine.ploy.token}`);
+      expect(headers['ploy_node_uuid']).toBe('node-1');
+    }
+  });
+
+  it('P61: tell a server in trouble from one that refuses, in its own words', async () => {
+    const machine = await makeJobsMachine();
+    const plane = await open(machine);
+    machine.ploy.faults.add({
+      kind: 'answer',
+      status: 500,
+      text: 'database is away',
+      route: 'claim',
+      times: 1,
+    });
+    await expect(plane.claim()).rejects.toMatchObject({
+      ...{ status: 500, isTransient: true, answer: 'database is away' },
+      message: 'cannot claim a job: the server answered 500: database is away',
+    });
+    machine.ploy.faults.add({
+      kind: 'answer',
+      status: 404,
+      text: '{"error":"unknown node"}',
+      route: 'claim',
+      times: 1,
+    });
+    await expect(plane.claim()).rejects.toMatchObject({
+      status: 404,
+      isTransient: false,
+      answer: 'unknown node',
+    });
+    machine.ploy.faults.add({ kind: 'reset', route: 'claim', times: 1 });
+    await expect(plane.claim()).rejects.toMatchObject({ status: undefined, isTransient: true });
+  });
+
+  it('are sent with a new token where the old one is no longer known', async () => {
+    const machine = await makeJobsMachine();
+    const plane = await open(machine);
+    await plane.claim();
+    machine.ploy.state.tokens.clear();
+    machine.ploy.state.tokens.add('a-new-token');
+    await expect(plane.claim()).rejects.toMatchObject({ status: 401 });
+    writeSecret(machine.files.token, 'a-new-token');
+    expect(await plane.claim()).toBeUndefined();
+  });
+
+  it('end with the signal, but for a completion', async () => {
+    const machine = await makeJobsMachine();
+    const stop = new AbortController();
+    const plane = await open(machine, stop.signal);
+    machine.ploy.queueJob();
+    const { job_id: jobId } = (await plane.claim()) as ClaimPayload;
+    stop.abort();
+    await expect(plane.claim()).rejects.toMatchObject({ isTransient: true });
+    await plane.complete(jobId, { status: 'Cancelled' });
+    expect(machine.ploy.job(jobId).status).toBe('Cancelled');
+  });
+});
