@@ -77,6 +77,16 @@ export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<s
   return child;
 }
 
+/**
+ * How many sockets systemd has handed to this very process: `sd_listen_fds(3)`. The variables are gone afterwards, so that no
+ * program that we start takes them for its own.
+ */
+export function takeListenFds(env: NodeJS.ProcessEnv = process.env, pid = process.pid): number {
+  const { LISTEN_PID: owner, LISTEN_FDS: count } = env;
+  for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete env[name];
+  return owner === String(pid) && /^[1-9]\d{0,3}$/.test(count ?? '') ? Number(count) : 0;
+}
+
 /** How a service's last run ended, as systemd tells programs that it starts for that: `systemd.exec(5)`. */
 export type ServiceEnd = {
   /** `success`, `timeout`, `exit-code`, `signal`, `oom-kill`, `start-limit-hit` ... */
