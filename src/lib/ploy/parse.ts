@@ -156,19 +156,16 @@ function requireDistinct(rules: JobSpec['gate']['images']): void {
 function check<T>(schema: z.ZodType<T>, raw: unknown, what: string): T {
   const parsed = schema.safeParse(raw);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const path = (issue?.path ?? [])
+  const issue = parsed.error.issues[0] as z.core.$ZodIssue;
+  const path = issue.path
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
     .join('');
   const place = path === '' ? 'it' : path.replace(/^\./, '');
   throw new InputError(`cannot use ${what}: ${place} ${toReason(issue)}`);
 }
 
-/** zod's own sentences have no verb in front; ours begin with one. */
-function toReason(issue: z.core.$ZodIssue | undefined): string {
-  if (issue?.code === 'invalid_type' && issue.input === undefined && issue.message.endsWith('undefined'))
-    return 'is missing';
-  return issue?.code === 'custom' || /^(is|has|needs|expects) /.test(issue?.message ?? '')
-    ? (issue?.message ?? '')
-    : `is wrong: ${issue?.message}`;
+/** Sentences of ours begin with a verb; those of the schema package do not. */
+function toReason({ code, message }: z.core.$ZodIssue): string {
+  if (code === 'invalid_type' && message.endsWith('received undefined')) return 'is missing';
+  return /^(is|has|needs|expects) /.test(message) || code === 'custom' ? message : `is wrong: ${message}`;
 }

@@ -34,23 +34,26 @@ const stack = z
   );
 
 /** As pairs: a map's key may be any text, `__proto__` too. */
-const textMap = z.unknown().transform((raw, ctx): ReadonlyMap<string, string> => {
-  const map = new Map<string, string>();
-  if (raw === undefined || raw === null) return map;
-  if (typeof raw !== 'object' || Array.isArray(raw)) {
-    ctx.addIssue('is no object');
+const textMap = z
+  .unknown()
+  .optional()
+  .transform((raw, ctx): ReadonlyMap<string, string> => {
+    const map = new Map<string, string>();
+    if (raw === undefined || raw === null) return map;
+    if (typeof raw !== 'object' || Array.isArray(raw)) {
+      ctx.addIssue('is no object');
+      return map;
+    }
+    for (const [key, value] of Object.entries(raw)) {
+      const parsed = plainText.safeParse(value);
+      if (parsed.success && plainText.safeParse(key).success) map.set(key, parsed.data);
+      else
+        ctx.addIssue(
+          `${JSON.stringify(key)} ${typeof value === 'string' ? 'has characters that no program can be given' : 'is no text'}`,
+        );
+    }
     return map;
-  }
-  for (const [key, value] of Object.entries(raw)) {
-    const parsed = plainText.safeParse(value);
-    if (parsed.success && plainText.safeParse(key).success) map.set(key, parsed.data);
-    else
-      ctx.addIssue(
-        `${JSON.stringify(key)} ${typeof value === 'string' ? 'has characters that no program can be given' : 'is no text'}`,
-      );
-  }
-  return map;
-});
+  });
 
 /** Names are what a process can have in its environment. */
 const envs = textMap.refine(
@@ -76,7 +79,7 @@ export const claimSchema = z.looseObject({
   repo_sha_in: optional(sha40),
   started_at: optional(z.string()),
   created_at: optional(z.string()),
-  spec: z.unknown(),
+  spec: z.unknown().optional(),
   mig_context: optional(z.looseObject({ step_index: z.int().min(0) })),
   gate_context: optional(z.looseObject({ cycle_name: z.string() })),
   detected_stack: optional(stack),
@@ -136,7 +139,7 @@ const gatePhase = optional(
         .refine(
           ({ mode, stack }) =>
             (mode !== 'forced' && mode !== 'fallback') ||
-            Object.values(stack ?? {}).every((value) => value !== ''),
+            Object.values({ ...stack }).every((value) => value !== ''),
           'needs language, tool and release',
         ),
     ),

@@ -56,8 +56,8 @@ export function expandImage(
       const isKnown = key === 'language' || key === 'tool' || key === 'release';
       return take(isKnown ? stack?.[key] : undefined, placeholder);
     })
-    .replaceAll(/\$\{([A-Za-z_]\w*)\}|\$([A-Za-z_]\w*)/g, (placeholder, long?: string, short?: string) =>
-      take(readOwn(nodeEnv, long ?? short ?? ''), placeholder),
+    .replaceAll(/\$\{[A-Za-z_]\w*\}|\$[A-Za-z_]\w*/g, (placeholder) =>
+      take(readOwn(nodeEnv, placeholder.replaceAll(/[${}]/g, '')), placeholder),
     );
   if (open.length > 0)
     throw new InputError(`cannot expand image ${JSON.stringify(template)}: ${open.join(', ')} has no value`);
