@@ -13,3 +13,14 @@ export const waitOption: OptionSpec = {
   flags: '--wait <seconds>',
   description: 'wait this long for a busy lock instead of exiting 75',
 };
+
+/** Of several commands. */
+export const serviceOption: OptionSpec = {
+  flags: '--service <project/service>',
+  description: 'only this service',
+};
+export const yesOption: OptionSpec = { flags: '--yes', description: 'do not ask' };
+export const dryRunOption: OptionSpec = {
+  flags: '--dry-run',
+  description: 'tell what would be done and change nothing',
+};

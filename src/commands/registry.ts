@@ -1,16 +1,9 @@
 // Every command as data. Each has one thin module, imported only when its command runs.
 import type { CommandSpec, OptionSpec } from './command.ts';
+import { dryRunOption, serviceOption, yesOption } from './options.ts';
+import { backupCommands } from './registry-backup.ts';
+import { jobCommands } from './registry-jobs.ts';
 
-const serviceOption: OptionSpec = { flags: '--service <project/service>', description: 'only this service' };
-const setOption: OptionSpec = {
-  flags: '--set <stamp>',
-  description: 'of this set instead, as 2026-06-04T03-00-00Z',
-};
-const yesOption: OptionSpec = { flags: '--yes', description: 'do not ask' };
-const dryRunOption: OptionSpec = {
-  flags: '--dry-run',
-  description: 'tell what would be done and change nothing',
-};
 const noNotifyOption: OptionSpec = { flags: '--no-notify', description: 'do not wake the nodes' };
 const convergeOption: OptionSpec = {
   flags: '--wait [seconds]',
@@ -19,7 +12,9 @@ const convergeOption: OptionSpec = {
 
 /** Of first words that are no commands by themselves. */
 export const groupSummaries: Readonly<Record<string, string>> = {
+  api: "the node's own HTTP APIs, each on a socket of systemd's",
   config: 'check, show and describe the configuration',
+  job: 'run, list, show, follow and cancel jobs of the control plane',
   node: 'what a node needs to be one',
   units: 'list, render and verify the systemd units of this machine',
 };
@@ -92,57 +87,8 @@ export const commands: readonly CommandSpec[] = [
     locks: true,
     load: () => import('./reconcile.ts'),
   },
-  {
-    path: 'backup',
-    summary: 'dump the databases whose backup is due',
-    options: [{ flags: '--now', description: 'a set of this moment, beside the schedule' }, serviceOption],
-    locks: true,
-    load: () => import('./backup.ts'),
-  },
-  {
-    path: 'backup list',
-    summary: 'what there is of each database, how old it is and how far it is proven',
-    options: [serviceOption],
-    load: () => import('./backup-list.ts'),
-  },
-  {
-    path: 'backup prune',
-    summary: 'remove what retention lets go of (with --dry-run, exit 2 if anything)',
-    options: [dryRunOption, serviceOption],
-    locks: true,
-    load: () => import('./backup-prune.ts'),
-  },
-  {
-    path: 'backup verify',
-    summary: "read each service's newest backups to their end (exit 1 if anything is wrong)",
-    options: [
-      { flags: '--restore', description: 'restore them as well, each into a server of its own' },
-      serviceOption,
-      setOption,
-    ],
-    locks: true,
-    load: () => import('./backup-verify.ts'),
-  },
-  {
-    path: 'backup restore',
-    summary: 'restore a dump into a database of the running container',
-    arguments: [
-      { name: '<project/service>', description: 'the service' },
-      { name: '<database>', description: 'whose dump; one that looks like an option comes after --' },
-    ],
-    options: [
-      {
-        flags: '--to <name>',
-        description: 'into this database, made where it is missing (default: its own)',
-      },
-      setOption,
-      { flags: '--force', description: 'replace a database that is not empty' },
-      { flags: '--globals', description: 'make the roles that are missing first' },
-      yesOption,
-    ],
-    locks: true,
-    load: () => import('./backup-restore.ts'),
-  },
+  ...backupCommands,
+  ...jobCommands,
   {
     path: 'heartbeat',
     summary: 'report this node alive, if it is',
