@@ -53,7 +53,7 @@ export async function renewIdentity(ctx: IdentityContext, jobs: JobsConfig): Pro
   return await withLock(ctx, 'bootstrap', work, { waitMs: lockWaitMs });
 }
 
-export function bootstrapToken({ overrides }: Pick<BaseContext, 'overrides'>): string {
+function bootstrapToken({ overrides }: Pick<BaseContext, 'overrides'>): string {
   return overrides.PLOY_BOOTSTRAP_TOKEN_PATH ?? bootstrapTokenFile;
 }
 

@@ -32,12 +32,14 @@ export async function reportToJobs(ctx: Context, jobs: JobsConfig): Promise<Outc
   };
   const server = openControlPlane(ctx, jobs);
   try {
-    await makeReady(ctx, jobs);
-    const disks = await readDisks(listDiskPaths(ctx));
-    const body = toHeartbeat(await readHost(now), disks, version);
+    const [disks, reading] = await Promise.all([
+      readDisks(listDiskPaths(ctx)),
+      readHost(now),
+      makeReady(ctx, jobs),
+    ]);
+    const body = toHeartbeat(reading, disks, version);
     await server.sendHeartbeat(body, timeoutMs);
-    await write('ok');
-    await sendDiagnostics(ctx, jobs, { server, body, disks });
+    await Promise.all([write('ok'), sendDiagnostics(ctx, jobs, { server, body, disks })]);
     return {
       outcome: 'done',
       text: [`node ${jobs.nodeId} is told to ${jobs.serverUrl}`],

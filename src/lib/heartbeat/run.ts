@@ -9,7 +9,16 @@ import { recordRun } from '../state/record-run.ts';
 
 export async function runHeartbeat(ctx: Context, { waitMs }: { waitMs: number }): Promise<Outcome> {
   const reports = listReports(ctx);
-  const work = (): Promise<Outcome> => recordRun(ctx, 'heartbeat', () => sendAll(reports));
+  const work = async (): Promise<Outcome> => {
+    // Said twice, it does no harm: so it is sent while its begin is being written down.
+    const sending = sendAll(reports);
+    const settled = sending.catch(() => {});
+    try {
+      return await recordRun(ctx, 'heartbeat', () => sending);
+    } finally {
+      await settled;
+    }
+  };
   return await withLock(ctx, 'heartbeat', work, { waitMs });
 }
 
@@ -24,7 +33,10 @@ function listReports(ctx: Context): Report[] {
     reports.push(async () => await (await import('./report-store.ts')).reportToStore(ctx, node));
   }
   if (jobs !== undefined) {
-    reports.push(async () => await (await import('./report-jobs.ts')).reportToJobs(ctx, jobs));
+    // Loaded while the lock is waited for.
+    const loading = import('./report-jobs.ts');
+    loading.catch(() => {});
+    reports.push(async () => await (await loading).reportToJobs(ctx, jobs));
   }
   return reports;
 }
