@@ -23,6 +23,12 @@ export const overrideNames = [
   'PLOYD_CACHE_HOME',
   'PLOY_BOOTSTRAP_TOKEN_PATH',
   'PLOY_BUILDGATE_CACHE_ROOT',
+  'PLOY_BUILDGATE_LIMIT_CPU_MILLIS',
+  'PLOY_BUILDGATE_LIMIT_DISK_SPACE',
+  'PLOY_BUILDGATE_LIMIT_MEMORY_BYTES',
+  'PLOY_DOCKER_AUTH_CONFIG_FILE',
+  'PLOY_DOCKER_AUTH_REFRESH_SOCKET',
+  'PLOY_DOCKER_NETWORK',
   'PLOY_LIFECYCLE_NET_IGNORE',
   'PLOY_NODE_BEARER_TOKEN_PATH',
   'DOCKER_ROOT_DIR',
@@ -38,6 +44,13 @@ export function readOverrides(env: NodeJS.ProcessEnv = process.env): Overrides {
     if (value !== undefined && value !== '') overrides[name] = value;
   }
   return overrides;
+}
+
+/** What an image may be named by: `${PLOY_CONTAINER_REGISTRY}/job:1`, and whatever else an operator has set for it. */
+export function readImageVariables(
+  env: NodeJS.ProcessEnv = process.env,
+): Readonly<Record<string, string | undefined>> {
+  return env;
 }
 
 /** The region of AWS's own tools, which `init` writes down; a configuration has one of its own. */
