@@ -24,7 +24,7 @@ export function renderStack({ language, tool, release }: Stack): string {
 }
 
 /** The key of a map of images by stack. Only Java has keys of its own. */
-export function toImageKey(stack: Stack | undefined): string {
+function toImageKey(stack: Stack | undefined): string {
   if (stack === undefined || stack.language.toLowerCase() !== 'java') return 'unknown';
   const tool = stack.tool.toLowerCase();
   if (tool === 'maven' || tool === 'gradle') return `java-${tool}`;

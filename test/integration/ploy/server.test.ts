@@ -5,6 +5,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKsuid, readLines } from '../../support/ploy/jobs.ts';
 import { createPki, openssl, type Pki } from '../../support/ploy/pki.ts';
+import { startPloyProcess } from '../../support/ploy/process.ts';
 import { type Ploy, type PloyOptions, startPloy } from '../../support/ploy/server.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
@@ -262,4 +263,22 @@ describe('over TLS', () => {
     expect((await exchange(ploy.issueBootstrapToken())).status).toBe(409);
     await expect(callTls(ploy, '/v1/nodes/node-1/claim', {})).rejects.toThrow();
   });
+});
+
+test('as a process of its own it takes orders: 1,000 jobs are queued and claimed', async () => {
+  const ploy = await startPloyProcess();
+  try {
+    await ploy.order({ kind: 'queue', count: 1000 });
+    const headers = { authorization: `Bearer ${ploy.token}`, PLOY_NODE_UUID: ploy.nodeId };
+    for (let left = 1000; left > 0; left -= 1) {
+      const answer = await fetch(`${ploy.url}/v1/nodes/${ploy.nodeId}/claim`, { method: 'POST', headers });
+      expect(answer.status).toBe(200);
+      await answer.arrayBuffer();
+    }
+    expect(await ploy.order({ kind: 'summary' })).toMatchObject({
+      ...{ jobs: { Running: 1000 }, requests: { claim: 1000 }, violations: [] },
+    });
+  } finally {
+    await ploy.stop();
+  }
 });

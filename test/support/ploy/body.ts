@@ -14,7 +14,7 @@ export class PloyRefusal extends Error {
 
 export const maxBodyBytes = 1 << 20;
 export const maxIngestBodyBytes = 16 << 20;
-export const maxIngestBytes = 10 << 20;
+const maxIngestBytes = 10 << 20;
 
 /** Reads no more than is allowed; what comes after is refused. */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {

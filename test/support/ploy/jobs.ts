@@ -91,7 +91,7 @@ export function addJob(state: PloyState, options: JobOptions): PloyJob {
   return job;
 }
 
-export function setStatus(job: PloyJob, status: JobStatus): void {
+function setStatus(job: PloyJob, status: JobStatus): void {
   job.status = status;
   job.history.push({ status, atMs: Date.now() });
   if (terminalStatuses.includes(status)) job.finishedAtMs = Date.now();

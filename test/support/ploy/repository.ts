@@ -40,8 +40,8 @@ export function createSnapshot(files: Readonly<Record<string, string>> = default
   }
 }
 
-export function packDirectory(directory: string, ...options: string[]): Buffer {
-  return execFileSync('tar', ['-C', directory, ...options, '-czf', '-', '.'], { maxBuffer: 1 << 28 });
+function packDirectory(directory: string): Buffer {
+  return execFileSync('tar', ['-C', directory, '-czf', '-', '.'], { maxBuffer: 1 << 28 });
 }
 
 /** A bundle of files as a spec names it: by the beginning of its hash. */
