@@ -37,7 +37,7 @@ export default defineConfig({
     ],
     coverage: {
       provider: 'v8',
-      include: ['src/**/plan.ts', 'src/**/args.ts', 'src/**/parse.ts', 'src/lib/cluster/*.ts'],
+      include: ['src/**/plan.ts', 'src/**/args.ts', 'src/**/parse.ts', 'src/lib/cluster/*.ts', 'src/lib/ploy/*.ts'],
     },
   },
 });
