@@ -37,7 +37,13 @@ export default defineConfig({
     ],
     coverage: {
       provider: 'v8',
-      include: ['src/**/plan.ts', 'src/**/args.ts', 'src/**/parse.ts', 'src/lib/cluster/*.ts', 'src/lib/ploy/*.ts'],
+      include: [
+        'src/**/plan.ts',
+        'src/**/args.ts',
+        'src/**/parse.ts',
+        'src/lib/cluster/*.ts',
+        'src/lib/ploy/*.ts',
+      ],
     },
   },
 });
