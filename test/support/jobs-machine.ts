@@ -19,10 +19,12 @@ export type JobsMachineOptions = {
   bootstrap?: boolean;
   heartbeat?: { interval?: string; timeout?: string };
   tls?: Readonly<Record<string, unknown>>;
+  /** Keys of a section `cluster` beside it. */
+  cluster?: Readonly<Record<string, unknown>>;
 };
 
 export async function makeJobsMachine(options: JobsMachineOptions = {}): Promise<JobsMachine> {
-  const { bootstrap = false, heartbeat = {}, tls = {} } = options;
+  const { bootstrap = false, heartbeat = {}, tls = {}, cluster } = options;
   const root = makeTempDir();
   const pki = createPki(root, 'node-1');
   const ploy = await startPloy({ pki, nodeId: 'node-1', bootstrap });
@@ -37,6 +39,7 @@ export async function makeJobsMachine(options: JobsMachineOptions = {}): Promise
   };
   mkdirSync(at(''), { recursive: true });
   const machine = makeMachine({
+    ...(cluster === undefined ? {} : { cluster }),
     jobs: {
       server_url: ploy.url,
       node_id: 'node-1',

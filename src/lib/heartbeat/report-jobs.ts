@@ -1,14 +1,14 @@
 // One heartbeat to the server that hands out jobs, with what this machine has to spare, and its diagnostics after it.
-import { request } from 'node:http';
 import { ensureIdentity, renewIdentity } from '../bootstrap/identity.ts';
 import type { JobsConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { openControlPlane } from '../control-plane/client.ts';
 import { type ControlPlane, ControlPlaneError } from '../control-plane/control-plane.ts';
+import { pingEngine } from '../docker/ping.ts';
 import { describeError } from '../errors.ts';
 import type { DiskSpace } from '../host/parse.ts';
 import { readDisks, readHost, readTraffic } from '../host/sample.ts';
-import { judgeDisk, type NodeState, toHeartbeat, worstState } from '../host/snapshot.ts';
+import { judgeDisk, toHeartbeat, worstState } from '../host/snapshot.ts';
 import { heartbeatBackoff } from '../http/retry.ts';
 import type { Outcome } from '../outcome.ts';
 import type { DiagnosticsBody, HeartbeatBody } from '../ploy/wire.ts';
@@ -108,29 +108,5 @@ async function sendDiagnostics(ctx: Context, jobs: JobsConfig, { server, body, d
   };
   await server.sendDiagnostics(diagnostics).catch((error: unknown) => {
     ctx.log.warning(`the diagnostics are not sent: ${describeError(error)}`);
-  });
-}
-
-const pingMs = 2_000;
-
-function pingEngine(socketPath: string): Promise<NodeState> {
-  return new Promise((resolve) => {
-    const options = {
-      socketPath,
-      path: '/_ping',
-      headers: { host: 'engine' },
-      agent: false as const,
-      timeout: pingMs,
-    };
-    const outgoing = request(options, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200 ? 'ok' : 'degraded');
-    });
-    outgoing.once('timeout', () => {
-      resolve('degraded');
-      outgoing.destroy();
-    });
-    outgoing.on('error', () => resolve('error'));
-    outgoing.end();
   });
 }

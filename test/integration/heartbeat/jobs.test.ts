@@ -2,6 +2,7 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, inject, it } from 'vitest';
 import type { Beats } from '../../../src/lib/heartbeat/plan-beat.ts';
+import { aNodeStatus } from '../../support/builders.ts';
 import { type JobsMachine, makeJobsMachine } from '../../support/jobs-machine.ts';
 import { startNodeProgram } from '../../support/programs.ts';
 import { sentenceOfProgram } from '../../support/sentence.ts';
@@ -130,6 +131,20 @@ describe('a heartbeat of jobs', () => {
     expect(sentenceOfProgram(end)).toMatch(
       /another authority than that in ".*ca\.crt": put the right one there$/,
     );
+  });
+});
+
+describe('a node of both a cluster and jobs', () => {
+  it('tells the one whatever the other says, and fails with what has failed', async () => {
+    const machine = await makeJobsMachine({ cluster: { nodeId: 'web-1' } });
+    machine.write('state/published.json', {
+      ...{ version: 1, body: aNodeStatus({ nodeId: 'web-1' }), reeve: null },
+      status: { fingerprint: 'x', lastWriteAt: '2026-06-04T03:00:00.000Z' },
+    });
+    const end = await machine.reeve('heartbeat');
+    expect(end.status).toBe(1);
+    expect(sentenceOfProgram(end)).toBe('cannot call node "web-1" alive: reconcile has never run');
+    expect(machine.ploy.requestsTo('heartbeat').map(({ status }) => status)).toEqual([204]);
   });
 });
 
