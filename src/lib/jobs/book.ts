@@ -4,10 +4,12 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { systemErrorCode } from '../errors.ts';
+import { externalIdPattern } from '../ids.ts';
 import { writeFileAtomic } from '../state/atomic-file.ts';
 import { ensureDirectory, syncDirectory } from '../state/directory.ts';
 import { type DocumentDefinition, readDocument, writeDocument } from '../state/document.ts';
 import { fileError } from '../state/file-error.ts';
+import { fileStamp } from '../time.ts';
 import { cancelDocument, claimDocument, completionDocument, progressDocument } from './documents.ts';
 import {
   endedJobsDir,
@@ -116,9 +118,32 @@ export async function readCancel(ctx: BookContext, { directory }: JobPlace): Pro
   return read.kind === 'ok' ? read.value : undefined;
 }
 
+/** What lies among the open jobs and is none is set aside once, so that nothing trips over it again; it takes no slot. */
+export async function setStraysAside({ paths, clock, log }: BookContext): Promise<void> {
+  const directory = openJobsDir(paths);
+  const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw fileError('read', directory, error);
+  });
+  for (const entry of entries) {
+    if (entry.name.startsWith('.') || (entry.isDirectory() && externalIdPattern.test(entry.name))) continue;
+    const setAside = join(directory, `.corrupt-${fileStamp(clock.now())}-${entry.name}`.slice(0, 255));
+    await rename(join(directory, entry.name), setAside);
+    log.warning('what is no job was set aside', { path: join(directory, entry.name), setAside });
+  }
+}
+
+/** For a job whose claim is lost, of which its container tells the ids. Assumes the job's lock. */
+export async function restoreClaim({ directory }: JobPlace, claim: JobClaim): Promise<void> {
+  await writeDocument(join(directory, 'claim.json'), claimDocument, claim);
+}
+
 async function listKeys(directory: string): Promise<string[]> {
   try {
-    return (await readdir(directory)).filter((name) => !name.startsWith('.')).sort();
+    return (await readdir(directory, { withFileTypes: true }))
+      .filter((entry) => entry.isDirectory() && externalIdPattern.test(entry.name))
+      .map((entry) => entry.name)
+      .sort();
   } catch (error) {
     if (systemErrorCode(error) === 'ENOENT') return [];
     throw fileError('read', directory, error);

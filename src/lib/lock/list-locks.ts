@@ -24,6 +24,20 @@ export async function isLockHeld(locksDir: string, name: LockName): Promise<bool
   return state?.held === true;
 }
 
+/** Those of them that somebody holds. */
+export async function listHeldLocks(
+  locksDir: string,
+  names: readonly LockName[],
+): Promise<ReadonlySet<LockName>> {
+  if (names.length === 0) return new Set();
+  const present = new Set(listLockNames(locksDir));
+  const states = await readLocks(
+    locksDir,
+    names.filter((name) => present.has(name)),
+  );
+  return new Set(states.filter(({ held }) => held).map(({ name }) => name));
+}
+
 async function readLocks(locksDir: string, names: readonly LockName[]): Promise<LockState[]> {
   const paths = names.map((name) => lockPath(locksDir, name));
   const scan = findHolders(paths);

@@ -1,0 +1,78 @@
+// One job that the server has given us: on disk before anything starts. A job that cannot be written down is ended at once, so
+// that it does not hang on the server.
+import { describeError } from '../errors.ts';
+import { findJob, readJob } from '../jobs/book.ts';
+import { sendCompletion } from '../jobs/deliver.ts';
+import { type JobClaim, jobKey } from '../jobs/records.ts';
+import { fillSlot, giveSlotBack } from '../jobs/slots.ts';
+import { buildFailure } from '../ploy/completion.ts';
+import { isRecord } from '../state/shape.ts';
+import type { ClaimSession } from './session.ts';
+
+/** `accepted` is a new job. `refused`: nothing was started, and asking at once would give the same again. */
+export type Acceptance = { kind: 'accepted' | 'refused'; jobId?: string };
+
+export async function acceptClaim(session: ClaimSession, raw: unknown): Promise<Acceptance> {
+  const { ctx, runners } = session;
+  const ids = readIds(raw);
+  if (ids === undefined) {
+    await giveSlotBack(ctx);
+    ctx.log.error('the server gave a job without an id: nobody can be told of it');
+    return { kind: 'refused' };
+  }
+  const claim: JobClaim = {
+    source: 'claim',
+    claimedAt: ctx.clock.now().toISOString(),
+    ...ids,
+    payload: raw,
+  };
+  try {
+    if (!(await fillSlot(ctx, claim))) return await meetAgain(session, claim);
+  } catch (error) {
+    await endUnwritten(session, claim, describeError(error));
+    return { kind: 'refused', jobId: ids.jobId };
+  }
+  ctx.log.info(`claimed job ${ids.jobId}`, { job: ids.jobId, serverRun: ids.runId });
+  // Whatever keeps it from starting, it is on disk: tending starts it.
+  await runners.start(jobKey(ids.jobId)).catch((error: unknown) => {
+    ctx.log.error(`cannot start job ${ids.jobId}: ${describeError(error)}`, { job: ids.jobId });
+  });
+  return { kind: 'accepted', jobId: ids.jobId };
+}
+
+/** By hand: the whole is checked by the job's own process, which ends the job with the reason. */
+function readIds(raw: unknown): { runId: string; jobId: string } | undefined {
+  if (!isRecord(raw)) return undefined;
+  const { id, job_id: jobId } = raw;
+  if (typeof jobId !== 'string' || jobId.trim() === '') return undefined;
+  return { runId: typeof id === 'string' && id.trim() !== '' ? id : 'unknown', jobId };
+}
+
+/** Given once more: what is open here goes on, and what has ended is told again and never run again. */
+async function meetAgain(session: ClaimSession, { jobId, runId }: JobClaim): Promise<Acceptance> {
+  const { ctx, runners, controlPlane } = session;
+  const place = await findJob(ctx, jobId);
+  ctx.log.warning(`the server gave job ${jobId} once more: it is not run again`, { job: jobId });
+  if (place?.isOpen === true) await runners.start(place.key);
+  if (place?.isOpen === false) {
+    const { completion } = await readJob(ctx, place, false);
+    const body = completion?.body ?? buildFailure({ error: 'it had ended here before', durationMs: 0 });
+    await sendCompletion(ctx, controlPlane, { jobId, runId, mode: 'replay', body });
+  }
+  return { kind: 'refused', jobId };
+}
+
+async function endUnwritten(
+  { ctx, controlPlane }: ClaimSession,
+  { jobId, runId }: JobClaim,
+  cause: string,
+): Promise<void> {
+  const error = `cannot keep the job: ${cause}`;
+  ctx.log.error(`${error}: job ${jobId} is ended`, { job: jobId });
+  await giveSlotBack(ctx).catch(() => {});
+  const body = buildFailure({ error, durationMs: 0 });
+  const delivery = await sendCompletion(ctx, controlPlane, { jobId, runId, mode: 'live', body });
+  if (delivery.kind === 'undelivered') {
+    ctx.log.error(`job ${jobId} hangs on the server: it could be neither kept nor ended: ${delivery.reason}`);
+  }
+}

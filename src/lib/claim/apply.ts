@@ -1,0 +1,141 @@
+// The steps of the pass at the start, one after another. What goes wrong with one of them is told, here and to the server, and
+// the others go on.
+import type { Context } from '../context.ts';
+import { BusyError, describeError } from '../errors.ts';
+import { closeJob, type JobPlace, readJob, restoreClaim, writeCompletion } from '../jobs/book.ts';
+import { deliverCompletion } from '../jobs/deliver.ts';
+import type { JobClaim, JobCompletion } from '../jobs/records.ts';
+import { openInSlot } from '../jobs/slots.ts';
+import { jobLock } from '../lock/names.ts';
+import { withLock } from '../lock/with-locks.ts';
+import { buildFailure, buildReplayCompletion } from '../ploy/completion.ts';
+import type { CompletionBody } from '../ploy/wire.ts';
+import type { JobContainer } from './facts.ts';
+import { openPlace } from './gather.ts';
+import type { ClaimSession } from './session.ts';
+import type { ClaimStep } from './steps.ts';
+
+/** The troubles, one sentence each. */
+export async function applyClaimSteps(session: ClaimSession, steps: readonly ClaimStep[]): Promise<string[]> {
+  const troubles: string[] = [];
+  for (const step of steps) {
+    if (session.ctx.signal.aborted) break;
+    try {
+      await applyStep(session, step);
+    } catch (error) {
+      if (error instanceof BusyError) continue;
+      const verb = step.kind === 'trouble' ? 'look at' : step.kind;
+      const trouble = `cannot ${verb} ${nameOf(step)}: ${describeError(error)}`;
+      troubles.push(trouble);
+      session.ctx.log.error(trouble);
+      await tellServer(session, step, trouble);
+    }
+  }
+  return troubles;
+}
+
+async function applyStep(session: ClaimSession, step: ClaimStep): Promise<void> {
+  const { ctx, runners, engine } = session;
+  if (step.kind !== 'trouble') ctx.log.info(`${step.kind} ${nameOf(step)}`, { why: step.reason });
+  switch (step.kind) {
+    case 'complete':
+      return await complete(session, step.container);
+    case 'adopt':
+      await openInSlot(ctx, toAdopted(ctx, step.container));
+      return await runners.start(step.container.key);
+    case 'restore':
+      return await underJob(ctx, step.key, () =>
+        restoreClaim(openPlace(ctx, step.key), toAdopted(ctx, step.container)),
+      );
+    case 'give-up':
+      return await underJob(ctx, step.key, () => giveUp(session, step.key));
+    case 'deliver':
+      return await underJob(ctx, step.key, () => deliver(session, openPlace(ctx, step.key)));
+    case 'start':
+      return await runners.start(step.key);
+    case 'remove':
+      return await engine.removeContainer(step.container.id, { force: true, anonymousVolumes: true });
+    case 'trouble':
+      throw new Error(step.reason);
+  }
+}
+
+/** Under the same lock as the job's own process, so that nothing is delivered twice at once. */
+async function underJob(ctx: Context, key: string, work: () => Promise<void>): Promise<void> {
+  await withLock(ctx, jobLock(key), work);
+}
+
+function toAdopted({ clock }: Pick<Context, 'clock'>, container: JobContainer): JobClaim {
+  const { runId, jobId, id: containerId } = container;
+  return { source: 'adopted', claimedAt: clock.now().toISOString(), runId, jobId, containerId };
+}
+
+/** Its end is on disk before it is sent: if the server does not take it now, the next pass sends it. */
+async function complete(session: ClaimSession, container: JobContainer): Promise<void> {
+  const { ctx } = session;
+  const { id: containerId, key, end } = container;
+  if (end === undefined) return;
+  await underJob(ctx, key, async () => {
+    if ((await openInSlot(ctx, toAdopted(ctx, container))) !== 'opened') return;
+    const body = buildReplayCompletion({
+      containerId,
+      exitCode: end.exitCode,
+      startedAt: end.startedAt?.toISOString(),
+      finishedAt: end.finishedAt?.toISOString(),
+    });
+    await writeCompletion(openPlace(ctx, key), decide(ctx, body));
+    await deliver(session, openPlace(ctx, key));
+  });
+}
+
+function decide({ clock }: Pick<Context, 'clock'>, body: CompletionBody): JobCompletion {
+  return { body, decidedAt: clock.now().toISOString(), attempts: 0 };
+}
+
+/** Only its id is left: its key, where that is no digest of it. */
+async function giveUp(session: ClaimSession, key: string): Promise<void> {
+  const { ctx } = session;
+  const place = openPlace(ctx, key);
+  const claimedAt = ctx.clock.now().toISOString();
+  await restoreClaim(place, { source: 'adopted', claimedAt, runId: unknownRun, jobId: key });
+  const error = 'cannot go on with the job: its records on the node are damaged, and it has no container';
+  await writeCompletion(place, decide(ctx, buildFailure({ error, durationMs: 0 })));
+  await deliver(session, place);
+}
+
+const unknownRun = 'unknown';
+
+async function deliver({ ctx, controlPlane, engine }: ClaimSession, place: JobPlace): Promise<void> {
+  const { claim, progress, completion } = await readJob(ctx, place);
+  if (claim === undefined || completion === undefined) return;
+  const about = { runId: claim.runId, jobId: claim.jobId, mode: 'replay', place, completion } as const;
+  const { delivery } = await deliverCompletion(ctx, controlPlane, about);
+  if (delivery.kind === 'undelivered') {
+    ctx.log.warning(`the server does not take the end of job ${claim.jobId}: ${delivery.reason}`);
+    return;
+  }
+  await closeJob(ctx, place.key);
+  const containerId = progress?.containerId ?? claim.containerId;
+  if (containerId !== undefined) {
+    await engine.removeContainer(containerId, { force: true, anonymousVolumes: true });
+  }
+}
+
+async function tellServer(
+  { ctx, controlPlane }: ClaimSession,
+  step: ClaimStep,
+  message: string,
+): Promise<void> {
+  if (!('container' in step) || step.container === undefined) return;
+  const { runId, jobId, id } = step.container;
+  const time = ctx.clock.now().toISOString();
+  const meta = { component: 'startup_reconcile', container_id: id };
+  await controlPlane
+    .sendEvents(runId, [{ job_id: jobId, time, level: 'error', message, meta }])
+    .catch((error: unknown) => ctx.log.debug(`cannot tell the server: ${describeError(error)}`));
+}
+
+function nameOf(step: ClaimStep): string {
+  if (step.kind === 'trouble') return step.about;
+  return 'key' in step ? `job ${step.key}` : `container ${step.container.id.slice(0, 12)}`;
+}

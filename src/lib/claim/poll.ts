@@ -1,0 +1,86 @@
+// The claim loop of one window: a slot first, then room and an engine, then the question. What finds nothing makes it wait longer,
+// a claim makes it ask again at once. Where all slots are taken it waits for one and asks nobody.
+import { describeError } from '../errors.ts';
+import { claimBackoff, planBackoffMs } from '../http/retry.ts';
+import { requireRoom, resolveJobRoots } from '../jobs/preflight.ts';
+import { giveSlotBack, reserveSlot } from '../jobs/slots.ts';
+import { jobLabel, runLabel } from '../ploy/names.ts';
+import { acceptClaim } from './accept.ts';
+import type { ClaimSession } from './session.ts';
+import { openSlotWatch } from './slot-watch.ts';
+
+export type PollReport = {
+  claimed: string[];
+  requests: number;
+  answers: number;
+  /** The last failure, while nothing was answered since. */
+  trouble?: string;
+};
+
+/** A directory whose changes are not told is looked at so often. */
+const lookMs = 2_000;
+/** An engine that has answered so lately is not asked again. */
+const engineMs = 5_000;
+
+export async function pollForWindow(session: ClaimSession, windowMs: number): Promise<PollReport> {
+  const { ctx, runners, random } = session;
+  const report: PollReport = { claimed: [], requests: 0, answers: 0 };
+  const endsAtMs = performance.now() + windowMs;
+  const leftMs = (): number => endsAtMs - performance.now();
+  const preflight = openPreflight(session);
+  const told = new Set<string>();
+  const slots = openSlotWatch(ctx);
+  let failures = 0;
+  do {
+    if (!(await reserveSlot(ctx, session.jobs.concurrency))) {
+      await slots.wait(Math.min(lookMs, Math.max(0, leftMs())));
+      await runners.tend();
+      continue;
+    }
+    const isClaimed = await tryOnce(session, { report, preflight, told });
+    failures = isClaimed ? 0 : failures + 1;
+    await runners.tend();
+    if (isClaimed || leftMs() <= 0) continue;
+    const waitMs = Math.min(planBackoffMs(claimBackoff, failures, random()), leftMs());
+    await ctx.clock.sleep(waitMs, ctx.signal);
+  } while (leftMs() > 0 && !ctx.signal.aborted);
+  slots.close();
+  return report;
+}
+
+type Try = { report: PollReport; preflight: () => Promise<void>; told: Set<string> };
+
+/** Has a slot, and leaves it to the job or gives it back. True where a new job has it. */
+async function tryOnce(session: ClaimSession, { report, preflight, told }: Try): Promise<boolean> {
+  const { ctx, controlPlane } = session;
+  try {
+    await preflight();
+    if (ctx.signal.aborted) return false;
+    report.requests += 1;
+    const raw = await controlPlane.claim();
+    report.answers += 1;
+    delete report.trouble;
+    if (raw === undefined) return false;
+    const { kind, jobId } = await acceptClaim(session, raw);
+    if (kind === 'accepted' && jobId !== undefined) report.claimed.push(jobId);
+    return kind === 'accepted';
+  } catch (error) {
+    report.trouble = describeError(error);
+    if (!told.has(report.trouble)) ctx.log.warning(report.trouble);
+    told.add(report.trouble);
+    return false;
+  } finally {
+    await giveSlotBack(ctx);
+  }
+}
+
+/** Throws UnavailableError. The pass at the start has just had an answer of the engine. */
+function openPreflight({ ctx, engine }: ClaimSession): () => Promise<void> {
+  let answeredAtMs = performance.now();
+  return async () => {
+    await requireRoom(resolveJobRoots(ctx));
+    if (performance.now() - answeredAtMs < engineMs) return;
+    await engine.listContainers({ labels: [runLabel, jobLabel] });
+    answeredAtMs = performance.now();
+  };
+}

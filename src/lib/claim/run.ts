@@ -1,0 +1,76 @@
+// `reeve claim`: one pass over the jobs that this node has already, then claims until the window ends. Jobs run in processes of
+// their own; an activation that is killed leaves nothing that the next one would not find.
+import { ensureIdentity } from '../bootstrap/identity.ts';
+import { requireSection } from '../config/rules.ts';
+import type { Context } from '../context.ts';
+import { openControlPlane } from '../control-plane/client.ts';
+import { openEngine } from '../docker/client.ts';
+import { UnavailableError } from '../errors.ts';
+import { forgetEndedJobs } from '../jobs/retention.ts';
+import { withLock } from '../lock/with-locks.ts';
+import type { Outcome } from '../outcome.ts';
+import { recordRun } from '../state/record-run.ts';
+import { applyClaimSteps } from './apply.ts';
+import { openRunners } from './children.ts';
+import { gatherClaimFacts } from './gather.ts';
+import { planClaim } from './plan.ts';
+import { type PollReport, pollForWindow } from './poll.ts';
+import type { ClaimSession } from './session.ts';
+
+export type ClaimOptions = { windowMs: number; waitMs: number; random?: () => number };
+
+export async function runClaim(ctx: Context, options: ClaimOptions): Promise<Outcome> {
+  const jobs = requireSection(ctx.config, 'jobs');
+  const work = async (): Promise<Outcome> => {
+    await ensureIdentity(ctx, jobs);
+    const session = openSession(ctx, jobs, options.random ?? Math.random);
+    try {
+      return await claim(session, options.windowMs);
+    } finally {
+      session.engine.close();
+      session.controlPlane.close();
+    }
+  };
+  return await withLock(ctx, 'claim', () => recordRun(ctx, 'claim', work), { waitMs: options.waitMs });
+}
+
+function openSession(ctx: Context, jobs: ClaimSession['jobs'], random: () => number): ClaimSession {
+  const socket = ctx.config.cluster?.docker.socket ?? '/var/run/docker.sock';
+  // A claim that is answered is a job that is ours: a stop waits for the answer, for ten seconds at most.
+  const lasting = { ...ctx, signal: new AbortController().signal };
+  return {
+    ctx,
+    jobs,
+    engine: openEngine({ socket, log: ctx.log, signal: ctx.signal }),
+    controlPlane: openControlPlane(lasting, jobs),
+    runners: openRunners(ctx, random),
+    random,
+  };
+}
+
+async function claim(session: ClaimSession, windowMs: number): Promise<Outcome> {
+  const { ctx, engine, runners } = session;
+  const facts = await gatherClaimFacts(ctx, engine);
+  const troubles = await applyClaimSteps(session, planClaim(facts, ctx.clock.now()));
+  const report = ctx.signal.aborted
+    ? { claimed: [], requests: 0, answers: 0 }
+    : await pollForWindow(session, windowMs);
+  await runners.settle();
+  await forgetEndedJobs(ctx);
+  return renderReport(report, [...troubles, ...describeUnfinished(session)]);
+}
+
+function describeUnfinished({ runners }: ClaimSession): string[] {
+  return [...runners.unfinished].map(([key, why]) => `job ${key} is not finished: ${why}`);
+}
+
+/** Throws UnavailableError where the last words of the server were none: whoever watches the units has to know. */
+function renderReport(report: PollReport, troubles: readonly string[]): Outcome {
+  const { claimed, trouble } = report;
+  if (trouble !== undefined) throw new UnavailableError([trouble, ...troubles].join('; '));
+  const count = claimed.length === 1 ? '1 job' : `${claimed.length} jobs`;
+  const text = [claimed.length === 0 ? 'no job was offered' : `claimed ${count}`, ...troubles];
+  const data = { claimed, troubles };
+  if (troubles.length > 0) return { outcome: 'partial', text, data };
+  return { outcome: claimed.length === 0 ? 'nothing-to-do' : 'done', text, data };
+}
