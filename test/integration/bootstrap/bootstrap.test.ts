@@ -75,6 +75,32 @@ describe('a node without a certificate', () => {
     expect(machine.ploy.requestsTo('bootstrap')).toHaveLength(1);
   });
 
+  it('P17: trusts the authority of the cluster where none is named for the bootstrap, and it is there', async () => {
+    const machine = await makeJobsMachine({ bootstrap: true, tls: { bootstrap_ca_path: '' } });
+    writeSecret(machine.files.bootstrapToken, machine.ploy.issueBootstrapToken());
+    mkdirSync(dirname(machine.files.ca), { recursive: true });
+    copyFileSync(machine.pki.ca.cert, machine.files.ca);
+    expect((await machine.reeve('heartbeat')).status).toBe(0);
+  });
+
+  it("P18: trusts the system's authorities where neither is there", async () => {
+    const machine = await makeJobsMachine({ bootstrap: true, tls: { bootstrap_ca_path: '' } });
+    writeSecret(machine.files.bootstrapToken, machine.ploy.issueBootstrapToken());
+    const end = await machine.start(['heartbeat'], { NODE_EXTRA_CA_CERTS: machine.pki.ca.cert }).ended;
+    expect([end.status, machine.ploy.requestsTo('bootstrap').length]).toEqual([0, 1]);
+  });
+
+  it('R35: a server that has the node already is told of in one sentence, with what to do there', async () => {
+    const machine = await aFreshMachine();
+    machine.ploy.faults.add({ kind: 'answer', status: 409, text: 'node already exists', route: 'bootstrap' });
+    const end = await machine.reeve('heartbeat');
+    expect(end.status).toBe(69);
+    expect(sentenceOfProgram(end)).toMatch(
+      /the server has a node of this id already \(409, node already exists\): remove it there or .*issue a new token/,
+    );
+    expect(existsSync(machine.files.bootstrapToken)).toBe(true);
+  });
+
   it('says what to do where there is no token', async () => {
     const machine = await makeJobsMachine({ bootstrap: true });
     const end = await machine.reeve('heartbeat');
