@@ -1,0 +1,70 @@
+// The output of a job beside its artifacts, as the container wrote it. It is made again with the stream, from its start.
+import { type FileHandle, open } from 'node:fs/promises';
+import type { LogPart } from '../../docker/types.ts';
+import { fileError } from '../../state/file-error.ts';
+
+export type LogFiles = { write(part: LogPart): Promise<void> | void; close(): Promise<void> };
+
+const flushBytes = 256 * 1024;
+
+/** Cuts what a run before has left. */
+export async function openLogFiles(paths: { stdout: string; stderr: string }): Promise<LogFiles> {
+  const stdout = await openLogFile(paths.stdout);
+  const stderr = await openLogFile(paths.stderr);
+  return {
+    write: ({ stream, bytes }) => (stream === 'stdout' ? stdout : stderr).write(bytes),
+    close: async () => {
+      await stdout.close();
+      await stderr.close();
+    },
+  };
+}
+
+async function openLogFile(path: string) {
+  const handle: FileHandle = await open(path, 'w', 0o600).catch((error: unknown) => {
+    throw fileError('write', path, error);
+  });
+  let kept: Buffer[] = [];
+  let keptBytes = 0;
+  const flush = async (): Promise<void> => {
+    const bytes = Buffer.concat(kept, keptBytes);
+    kept = [];
+    keptBytes = 0;
+    await handle.writeFile(bytes).catch((error: unknown) => {
+      throw fileError('write', path, error);
+    });
+  };
+  // For whoever reads along.
+  const timer = setInterval(() => void (keptBytes > 0 && pending === undefined && start()), 1000);
+  let pending: Promise<void> | undefined;
+  let failure: { error: unknown } | undefined;
+  const start = (): Promise<void> => {
+    pending = flush()
+      .catch((error: unknown) => {
+        failure = { error };
+      })
+      .finally(() => {
+        pending = undefined;
+      });
+    return pending;
+  };
+  const write = (bytes: Uint8Array): Promise<void> | void => {
+    kept.push(Buffer.from(bytes));
+    keptBytes += bytes.length;
+    if (keptBytes < flushBytes) return undefined;
+    return (async () => {
+      if (pending !== undefined) await pending;
+      await start();
+      if (failure !== undefined) throw failure.error;
+    })();
+  };
+  return {
+    write,
+    close: async () => {
+      clearInterval(timer);
+      while (pending !== undefined) await pending;
+      if (keptBytes > 0 && failure === undefined) await flush();
+      await handle.close();
+    },
+  };
+}

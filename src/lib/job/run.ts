@@ -1,0 +1,163 @@
+// `reeve job run KEY`: one job to its end, from wherever a run before has left it. Its lock says that nobody else has it.
+import { dirname, join } from 'node:path';
+import type { Context } from '../context.ts';
+import { openControlPlane } from '../control-plane/client.ts';
+import { openEngine } from '../docker/client.ts';
+import { ConfigError, describeError, InputError, InternalError, ReeveError } from '../errors.ts';
+import { ExitCode } from '../exit-codes.ts';
+import { findJob, type JobRecords, readJob, writeCompletion } from '../jobs/book.ts';
+import { deliverCompletion } from '../jobs/deliver.ts';
+import type { JobClaim } from '../jobs/records.ts';
+import { jobLock } from '../lock/names.ts';
+import { withLock } from '../lock/with-locks.ts';
+import type { Outcome } from '../outcome.ts';
+import { buildFailure } from '../ploy/completion.ts';
+import { findContainer, toContainerFact } from './find-container.ts';
+import { handlers, type JobWork } from './perform.ts';
+import { type JobFacts, planJob } from './plan.ts';
+import { createSession, type JobSession } from './session.ts';
+import { understandClaim } from './understand.ts';
+import { watchCancel } from './watch-cancel.ts';
+
+/** Throws BusyError where another process runs it. */
+export async function runJob(ctx: Context, id: string, { waitMs }: { waitMs: number }): Promise<Outcome> {
+  return await withLock(ctx, jobLock(id), () => runUnderLock(ctx, id), { waitMs });
+}
+
+async function runUnderLock(ctx: Context, id: string): Promise<Outcome> {
+  const { jobs } = ctx.config;
+  if (jobs === undefined) throw new ConfigError('cannot run a job: the configuration has no section "jobs"');
+  const place = await findJob(ctx, id);
+  if (place === undefined) throw new InputError(`cannot run job ${id}: there is none`);
+  if (!place.isOpen) return { outcome: 'nothing-to-do', text: [`job ${id} has ended`] };
+  const records = await readJob(ctx, place);
+  const session = await openSession(ctx, records);
+  const work: JobWork = {
+    session,
+    watch: watchCancel(session),
+    container: 'none',
+    workspace: undefined,
+    isReplay: records.completion !== undefined,
+    end: undefined,
+  };
+  try {
+    await runSteps(work, records);
+    return renderEnd(work);
+  } catch (error) {
+    if (ctx.signal.aborted) return renderStop(session);
+    await endByPanic(session, error);
+    throw error;
+  } finally {
+    work.watch.stop();
+    session.controlPlane.close();
+    session.engine.close();
+  }
+}
+
+async function openSession(ctx: Context, records: JobRecords): Promise<JobSession> {
+  const { jobs, cluster } = ctx.config;
+  if (jobs === undefined) throw new InternalError('a job without a section');
+  const claim = records.claim ?? guessClaim(ctx, records);
+  const isDecided = records.completion !== undefined;
+  const understood =
+    records.claim === undefined
+      ? ({ kind: 'refused', reason: `the record of the claim of job ${records.key} is damaged` } as const)
+      : isDecided
+        ? ({ kind: 'adopted' } as const)
+        : await understandClaim(claim, jobs.serverUrl);
+  const file = ctx.overrides.PLOY_DOCKER_AUTH_CONFIG_FILE;
+  return createSession({
+    ...{ ctx, jobs, claim, understood, place: records },
+    controlPlane: openControlPlane(ctx, jobs),
+    engine: openEngine({
+      socket: cluster?.docker.socket ?? '/var/run/docker.sock',
+      log: ctx.log,
+      signal: ctx.signal,
+      logins: {
+        directory: join(dirname(ctx.paths.configFile), 'docker'),
+        tokenFile: join(ctx.paths.runDir, 'ecr.json'),
+        file,
+      },
+    }),
+  });
+}
+
+/** The directory's name is the job's id, unless that was no name for one. */
+function guessClaim({ clock }: Context, { key }: JobRecords): JobClaim {
+  return { source: 'claim', claimedAt: clock.now().toISOString(), runId: '', jobId: key };
+}
+
+async function runSteps(work: JobWork, records: JobRecords): Promise<void> {
+  const { session } = work;
+  if (records.progress !== undefined || session.claim.source === 'adopted') await lookForContainer(work);
+  await work.watch.look(session.progress.phase === 'preparing' ? 60_000 : 0);
+  while (work.end === undefined) {
+    session.requireGoingOn();
+    const step = planJob(gatherFacts(work));
+    session.ctx.log.debug(`${step.kind}: ${step.reason}`, { job: session.claim.jobId });
+    await handlers[step.kind](work);
+  }
+}
+
+async function lookForContainer(work: JobWork): Promise<void> {
+  const { session } = work;
+  // Whoever only delivers needs no engine.
+  if (session.completion !== undefined) {
+    work.container = 'ended';
+    return;
+  }
+  const { engine, claim, progress, place } = session;
+  const found = await findContainer(engine, { key: place.key, claim, progress });
+  work.container = toContainerFact(found);
+  if (found !== undefined) session.change({ containerId: found.id });
+}
+
+function gatherFacts({ session, watch, container, workspace }: JobWork): JobFacts {
+  const { completion, progress, understood } = session;
+  return {
+    completion:
+      completion === undefined ? 'none' : completion.settled === undefined ? 'unsettled' : 'settled',
+    phase: progress.phase,
+    understood: understood.kind === 'work' ? understood.execution.kind : understood.kind,
+    container,
+    isCancelled: watch.cancelled !== undefined || progress.cancelled !== undefined,
+    isPrepared: workspace !== undefined,
+  };
+}
+
+/** A bug of ours is the end of the job as well: the server is told, as far as it can be. */
+async function endByPanic(session: JobSession, error: unknown): Promise<void> {
+  const isAnswer = error instanceof ReeveError && !(error instanceof InternalError);
+  if (isAnswer || session.completion !== undefined) return;
+  const reason = `the node failed: ${describeError(error)}`;
+  const { ctx, claim, place, controlPlane } = session;
+  const durationMs = ctx.clock.now().getTime() - Date.parse(claim.claimedAt);
+  const body = buildFailure({ error: reason, durationMs });
+  const completion = { body, decidedAt: ctx.clock.now().toISOString(), attempts: 0 };
+  try {
+    await writeCompletion(place, completion);
+    await session.tell('error', reason);
+    await deliverCompletion(ctx, controlPlane, { ...claim, place, completion, mode: 'live' });
+  } catch (second) {
+    ctx.log.warning(`cannot tell the server of it: ${describeError(second)}`, { job: claim.jobId });
+  }
+}
+
+function renderEnd({ session, end }: JobWork): Outcome {
+  const { claim, completion, progress } = session;
+  const data = { job: claim.jobId, run: claim.runId, status: completion?.body.status, steps: progress.steps };
+  if (end === 'closed') {
+    return { outcome: 'done', text: [`job ${claim.jobId}: ${completion?.body.status ?? 'ended'}`], data };
+  }
+  return {
+    outcome: 'failed',
+    exitCode: ExitCode.unavailable,
+    text: [`job ${claim.jobId} has ended, and the server could not be told: ${completion?.lastError ?? ''}`],
+    data,
+  };
+}
+
+/** Its container runs on; the next run takes it up again. */
+function renderStop({ claim }: JobSession): Outcome {
+  return { outcome: 'deferred', text: [`stopped; job ${claim.jobId} goes on with its next run`] };
+}

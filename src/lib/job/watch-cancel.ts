@@ -1,0 +1,79 @@
+// Whether somebody wants a job to end: the server, asked every few seconds, or a record that is written beside its own.
+import { watch } from 'node:fs';
+import { describeError } from '../errors.ts';
+import { readCancel } from '../jobs/book.ts';
+import type { JobProgress } from '../jobs/records.ts';
+import { limits } from '../ploy/limits.ts';
+import type { JobSession } from './session.ts';
+
+type Cancelled = NonNullable<JobProgress['cancelled']>;
+
+export type CancelWatch = {
+  /** Undefined while nobody wants it. */
+  readonly cancelled: Cancelled | undefined;
+  /** Aborts as soon as somebody does. */
+  readonly signal: AbortSignal;
+  /** Asks both, the server only if the last answer is older than `maxAgeMs`. */
+  look(maxAgeMs: number): Promise<Cancelled | undefined>;
+  stop(): void;
+};
+
+export function watchCancel(session: JobSession): CancelWatch {
+  const { ctx, place, claim } = session;
+  const found = new AbortController();
+  const stopped = new AbortController();
+  let cancelled = session.progress.cancelled;
+  // Whoever claims a job has it running by then.
+  let askedAtMs = Math.min(Date.parse(claim.claimedAt), ctx.clock.now().getTime());
+  const settle = (found_: Cancelled): void => {
+    if (cancelled !== undefined) return;
+    cancelled = found_;
+    ctx.log.info(`job is cancelled by the ${found_.by}: ${found_.reason}`, { job: claim.jobId });
+    found.abort();
+  };
+  const readRecord = async (): Promise<void> => {
+    const record = await readCancel(ctx, place);
+    if (record !== undefined) settle({ at: record.at, reason: record.reason, by: record.by });
+  };
+  const askServer = async (): Promise<void> => {
+    askedAtMs = ctx.clock.now().getTime();
+    try {
+      const status = await session.controlPlane.fetchJobStatus(claim.jobId);
+      const at = ctx.clock.now().toISOString();
+      if (status.toLowerCase() === 'cancelled')
+        settle({ at, reason: 'cancelled on the server', by: 'server' });
+    } catch (error) {
+      ctx.log.debug(`cannot look for a cancellation: ${describeError(error)}`);
+    }
+  };
+  const read = (): void => void readRecord().catch((error: unknown) => ctx.log.debug(describeError(error)));
+  const watcher = watch(place.directory, { persistent: false }, (_, name) => {
+    if (name === 'cancel.json') read();
+  });
+  watcher.on('error', () => {});
+  if (cancelled !== undefined) found.abort();
+  const poll = async (): Promise<void> => {
+    while (!stopped.signal.aborted && cancelled === undefined) {
+      await ctx.clock.sleep(limits.cancelWatchMs, AbortSignal.any([stopped.signal, found.signal]));
+      if (stopped.signal.aborted || cancelled !== undefined) return;
+      read();
+      await askServer();
+    }
+  };
+  void poll();
+  return {
+    get cancelled() {
+      return cancelled;
+    },
+    signal: found.signal,
+    look: async (maxAgeMs) => {
+      await readRecord();
+      if (cancelled === undefined && ctx.clock.now().getTime() - askedAtMs > maxAgeMs) await askServer();
+      return cancelled;
+    },
+    stop: () => {
+      stopped.abort();
+      watcher.close();
+    },
+  };
+}
