@@ -34,3 +34,11 @@ export const one = (unit: Unit, key: string): string | undefined => {
   expect(values.length, `${unit.name}: ${key}`).toBeLessThanOrEqual(1);
   return values[0];
 };
+
+const spanUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, min: 60_000, h: 3_600_000 };
+
+/** NaN for what is no span of one unit. */
+export function spanMs(text: string | undefined): number {
+  const match = /^(\d+)(ms|s|min|h)$/.exec(text ?? '');
+  return match === null ? Number.NaN : Number(match[1]) * (spanUnits[match[2] as string] as number);
+}

@@ -1,11 +1,13 @@
 // What of ours is below /etc/systemd/system: drop-ins and the links that switch units on.
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type Overrides, readOverrides } from '../config/environment.ts';
 import { systemErrorCode } from '../errors.ts';
 import { fileError } from '../state/file-error.ts';
 import type { UnitFacts } from './facts.ts';
+import { parseEnvironment } from './parse.ts';
 import { dropInName } from './render.ts';
-import { foreignUnits, machineDirectory, rootTarget, switches } from './units.ts';
+import { environmentFile, foreignUnits, machineDirectory, rootTarget, switches } from './units.ts';
 
 /** `root`: the directory that stands for `/`. */
 export async function gatherUnits(root: string): Promise<UnitFacts> {
@@ -24,6 +26,13 @@ export async function gatherUnits(root: string): Promise<UnitFacts> {
     if ((await ignoreMissing(link, lstat(link))) !== undefined) enabled.add(unit);
   }
   return { dropIns, enabled };
+}
+
+/** What units read by `EnvironmentFile=`; empty where there is no such file. */
+export async function gatherEnvironment(root: string): Promise<Overrides> {
+  const path = join(root, environmentFile);
+  const text = await ignoreMissing(path, readFile(path, 'utf8'));
+  return readOverrides(parseEnvironment(text ?? ''));
 }
 
 export function dropInPath(root: string, unit: string): string {

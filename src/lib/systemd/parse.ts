@@ -32,6 +32,14 @@ export function parseUnixTimestamp(text: string | undefined): Date | undefined {
   return seconds === undefined || seconds === '0' ? undefined : new Date(Number(seconds) * 1000);
 }
 
+/** `NAME=VALUE` lines as `EnvironmentFile=` has them, of which a value may stand in quotes. */
+export function parseEnvironment(text: string): Record<string, string> {
+  const found = text.matchAll(/^[ \t]*([A-Za-z_]\w*)=(?:"([^"]*)"|'([^']*)'|(.*?))[ \t]*$/gm);
+  return Object.fromEntries(
+    [...found].map(([, name = '', inDouble, inSingle, bare]) => [name, inDouble ?? inSingle ?? bare ?? '']),
+  );
+}
+
 /** No next run is null, 0 or the largest number there is, by version. */
 function parseMicroseconds(value: number | null | undefined): Date | undefined {
   if (value === undefined || value === null || value <= 0 || value >= Number.MAX_SAFE_INTEGER)

@@ -1,14 +1,17 @@
 // A configuration's drop-ins: only what it changes about the shipped units. Pure.
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ClusterConfig, Config, Role } from '../config/config.ts';
+import type { ClusterConfig, Config } from '../config/config.ts';
+import type { Overrides } from '../config/environment.ts';
 import { isBelowAny, type Opening, plainPath, renderOpening, zoneOf, zones } from './openings.ts';
 import { printable, quote } from './quote.ts';
 import { type Rendered, renderEdge } from './render-edge.ts';
+import { findJobsOpenings, isMade, renderApiSocket } from './render-jobs.ts';
 import {
   backupsDirectory,
   balancerUnits,
   hiddenPaths,
+  jobsTarget,
   listenTimer,
   type Place,
   roleTargets,
@@ -18,8 +21,8 @@ import {
   timers,
 } from './units.ts';
 
-/** The part of a configuration that units depend on. */
-export type ConfiguredCluster = Pick<Config, 'cluster'>;
+/** What units depend on: sections, and what /etc/reeve/environment says, which units read as well. */
+export type UnitsConfig = Pick<Config, 'cluster' | 'jobs'> & { environment?: Overrides };
 
 export type DropIn = { unit: string; text: string };
 
@@ -32,29 +35,36 @@ const shortIntervalMs = 20_000;
 const firstIntervals = 5;
 
 /** In the order of the units; none for a unit that the configuration leaves as it is. */
-export function renderDropIns(config: ConfiguredCluster, configFile: string = defaultConfigFile): DropIn[] {
-  const { cluster } = config;
-  const isUsed = ({ role, listens }: { role?: Role; listens?: true }): boolean =>
-    (role === undefined || cluster === undefined || cluster.roles.includes(role)) &&
-    (listens === undefined || isNotified(cluster));
-  const forTimers =
-    cluster === undefined ? [] : timers.filter(isUsed).map((timer) => renderTimer(timer, cluster));
-  const forServices = services.filter(isUsed).map((service) => renderService(service, cluster, configFile));
+export function renderDropIns(config: UnitsConfig, configFile: string = defaultConfigFile): DropIn[] {
+  const { cluster, jobs } = config;
+  const forTimers = timers.flatMap((timer) => renderTimer(timer, config));
+  const forServices = services
+    .filter((service) => isUsed(service, config))
+    .map((service) => renderService(service, config, configFile));
   const forEdge = cluster?.roles.includes('edge') === true ? renderEdge(cluster) : [];
-  return [...forTimers, ...forServices, ...forEdge]
+  const forApi = jobs === undefined ? [] : [renderApiSocket(jobs)];
+  return [...forTimers, ...forServices, ...forEdge, ...forApi]
     .filter(({ lines }) => lines.length > 0)
     .map(({ unit, lines }) => ({ unit, text: `${[...heading(configFile), ...lines].join('\n')}\n` }));
 }
 
+/** Before there is a section, every unit may be. */
+function isUsed(unit: TimerUnit | ServiceUnit, { cluster, jobs }: UnitsConfig): boolean {
+  if (cluster === undefined && jobs === undefined) return !('listens' in unit);
+  const isSection = !('section' in unit) || jobs !== undefined;
+  const isRole = unit.role === undefined || cluster?.roles.includes(unit.role) === true;
+  return isSection && isRole && (!('listens' in unit) || isNotified(cluster));
+}
+
 /** Those of the switches that are on in this configuration. */
-export function findEnabled({ cluster }: ConfiguredCluster): string[] {
-  if (cluster === undefined) return [];
-  const targets = cluster.roles.map((role) => roleTargets[role]);
+export function findEnabled({ cluster, jobs }: UnitsConfig): string[] {
+  const targets = (cluster?.roles ?? []).map((role) => roleTargets[role]);
   // Without HAProxy on the machine they do not start: that `auto` needs no rendering when it comes or goes.
-  const balances = cluster.roles.includes('edge') && cluster.balancer !== 'caddy';
+  const balances = cluster?.roles.includes('edge') === true && cluster.balancer !== 'caddy';
   return [
     ...targets,
     ...(balances ? balancerUnits : []),
+    ...(jobs === undefined ? [] : [jobsTarget]),
     ...(isNotified(cluster) && targets.length > 0 ? [listenTimer] : []),
   ];
 }
@@ -71,40 +81,60 @@ function heading(configFile: string): string[] {
   ];
 }
 
-function renderTimer(timer: TimerUnit, cluster: ClusterConfig): Rendered {
-  const ms = cluster.intervals[timer.interval];
-  if (ms === timer.defaultMs) return { unit: timer.unit, lines: [] };
+function renderTimer(timer: TimerUnit, config: UnitsConfig): Rendered[] {
+  const ms = isUsed(timer, config) ? findInterval(timer, config) : undefined;
+  if (ms === undefined) return [];
+  const firstMs = isNode(config) ? timer.firstMs : aloneFirstMs;
+  if (ms === timer.defaultMs && firstMs === timer.firstMs) return [];
   const precision =
     ms < shortIntervalMs ? ['AccuracySec=100ms', 'RandomizedDelaySec=0', 'FixedRandomDelay=no'] : [];
-  return {
-    unit: timer.unit,
-    lines: [
-      '[Timer]',
-      "# Empty first: else the unit's own values would stay in force beside these.",
-      'OnActiveSec=',
-      `OnActiveSec=${span(Math.min(timer.firstMs, firstIntervals * ms))}`,
-      `OnUnitInactiveSec=${span(ms)}`,
-      ...precision,
-    ],
-  };
+  const lines = [
+    '[Timer]',
+    "# Empty first: else the unit's own values would stay in force beside these.",
+    'OnActiveSec=',
+    `OnActiveSec=${span(Math.min(firstMs, firstIntervals * ms))}`,
+    `OnUnitInactiveSec=${span(ms)}`,
+    ...precision,
+  ];
+  return [{ unit: timer.unit, lines }];
+}
+
+/** Of a node whose beats wait for no tick. */
+const aloneFirstMs = 1_000;
+
+function isNode({ cluster }: UnitsConfig): boolean {
+  return cluster?.nodeId !== undefined;
+}
+
+/** The shortest that one of its sections asks for; each is told only when it is due. */
+function findInterval({ interval, jobs: isForJobs }: TimerUnit, config: UnitsConfig): number | undefined {
+  const { cluster, jobs } = config;
+  const asked = [
+    ...(cluster !== undefined && (isNode(config) || isForJobs !== true) ? [cluster.intervals[interval]] : []),
+    ...(isForJobs === true && jobs !== undefined ? [jobs.heartbeat.intervalMs] : []),
+  ];
+  return asked.length === 0 ? undefined : Math.min(...asked);
 }
 
 function span(ms: number): string {
   return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`;
 }
 
-function renderService(
-  service: ServiceUnit,
-  cluster: ClusterConfig | undefined,
-  configFile: string,
-): Rendered {
-  const openings = findOpenings(service, cluster, configFile);
+function renderService(service: ServiceUnit, config: UnitsConfig, configFile: string): Rendered {
+  const openings = findOpenings(service, config, configFile);
   const lines = [
     ...renderEnvironment(configFile),
-    ...renderHidden(service, cluster, openings),
+    ...renderHidden(service, config, openings),
     ...openings.flatMap(renderOpening),
+    ...renderMaking(openings.filter(isMade)),
   ];
   return { unit: service.unit, lines: lines.length === 0 ? [] : ['[Service]', ...lines] };
+}
+
+/** One command for all of them: a heartbeat pays for it twice a minute. */
+function renderMaking(openings: readonly Opening[]): string[] {
+  if (openings.length === 0) return [];
+  return [`ExecStartPre=+/bin/mkdir -p -m 0750 -- ${openings.map(({ path }) => quote(path)).join(' ')}`];
 }
 
 function renderEnvironment(configFile: string): string[] {
@@ -114,28 +144,39 @@ function renderEnvironment(configFile: string): string[] {
 /** What every service may write already (StateDirectory=, CacheDirectory=, ReadWritePaths=). */
 const ownDirectories = ['/var/lib/reeve', '/var/cache/reeve', '/run/reeve'];
 
-function findOpenings(
-  service: ServiceUnit,
-  cluster: ClusterConfig | undefined,
-  configFile: string,
-): Opening[] {
+function findOpenings(service: ServiceUnit, config: UnitsConfig, configFile: string): Opening[] {
+  const { cluster } = config;
   const wanted = [{ why: 'the configuration', path: dirname(configFile), write: false }];
   for (const [place, access] of Object.entries(service.places)) {
     const url = cluster?.[place as Place];
     if (!url?.startsWith('file:')) continue;
     wanted.push({ why: `cluster.${place}`, path: fileURLToPath(url), write: access === 'write' });
   }
-  if (service.engine && cluster !== undefined) {
+  if (isEngineOpen(service, config) && cluster !== undefined) {
     wanted.push({ why: 'cluster.docker.socket', path: reachSocket(cluster.docker.socket), write: false });
   }
   if (service.role === 'edge' && cluster !== undefined) {
     wanted.push({ why: 'cluster.haproxy.directory', path: cluster.haproxy.directory, write: false });
   }
+  wanted.push(...findJobsOpenings(service, config));
   const own = service.places.backups === undefined ? ownDirectories : [...ownDirectories, backupsDirectory];
   return wanted
     .map((opening) => ({ ...opening, path: plainPath(opening.path) }))
     .map((opening) => ({ ...opening, zone: zoneOf(opening.path) }))
-    .filter(({ path, write, zone }) => zone !== undefined || (write && !isBelowAny(path, own)));
+    .filter(({ path, write, zone }) => zone !== undefined || (write && !isBelowAny(path, own)))
+    .filter(isNotCovered);
+}
+
+/** One directory is opened once, and none that is below another one. */
+function isNotCovered({ path, write }: Opening, index: number, all: readonly Opening[]): boolean {
+  return !all.some((other, at) => {
+    if (at === index || !isBelowAny(path, [other.path]) || (write && !other.write)) return false;
+    return other.path !== path || other.write !== write || at < index;
+  });
+}
+
+function isEngineOpen({ engine, jobs: part }: ServiceUnit, { jobs }: UnitsConfig): boolean {
+  return engine || (part?.engine === true && jobs !== undefined);
 }
 
 /** The socket's directory, so that an engine that restarts is found again; the socket alone where that is all of /tmp. */
@@ -144,19 +185,17 @@ function reachSocket(socket: string): string {
   return zones.some(([prefix]) => prefix === directory) ? socket : directory;
 }
 
-function renderHidden(
-  service: ServiceUnit,
-  cluster: ClusterConfig | undefined,
-  openings: readonly Opening[],
-): string[] {
-  const socket = plainPath(cluster?.docker.socket ?? '/run/docker.sock');
-  const isMoved = !service.engine && socket !== '/run/docker.sock';
+function renderHidden(service: ServiceUnit, config: UnitsConfig, openings: readonly Opening[]): string[] {
+  const isOpen = isEngineOpen(service, config);
+  const socket = plainPath(config.cluster?.docker.socket ?? '/run/docker.sock');
+  const isMoved = !isOpen && socket !== '/run/docker.sock';
   const moved = isMoved ? ['# cluster.docker.socket', `InaccessiblePaths=${quote(`-${socket}`)}`] : [];
-  if (!openings.some(({ zone }) => zone === 'home')) return moved;
-  const rest = hiddenPaths(service).filter((path) => path !== '/root');
+  const isHome = openings.some(({ zone }) => zone === 'home');
+  if (!isHome && isOpen === service.engine) return moved;
+  const rest = hiddenPaths(service, isOpen).filter((path) => !isHome || path !== '/root');
   return [
-    '# Of the homes only what is named below.',
-    'ProtectHome=tmpfs',
+    ...(isHome ? ['# Of the homes only what is named below.', 'ProtectHome=tmpfs'] : []),
+    ...(isOpen === service.engine ? [] : ['# jobs: how the engine is, and how full its disk.']),
     'InaccessiblePaths=',
     `InaccessiblePaths=${rest.map((path) => `-${path}`).join(' ')}`,
     ...moved,

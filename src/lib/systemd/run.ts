@@ -6,17 +6,17 @@ import type { BaseContext, Context } from '../context.ts';
 import { ConfigError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
 import { applyUnits } from './apply.ts';
-import { dropInPath, gatherUnits } from './gather.ts';
+import { dropInPath, gatherEnvironment, gatherUnits } from './gather.ts';
 import { isSystemdRunning } from './invocation.ts';
 import { describeChange, planUnits, type UnitChange } from './plan.ts';
-import { type ConfiguredCluster, type DropIn, findEnabled, renderDropIns } from './render.ts';
+import { type DropIn, findEnabled, renderDropIns, type UnitsConfig } from './render.ts';
 import { rootTarget, unitDirectory } from './units.ts';
 
 /** `root`: the directory that stands for `/`, for images that are being built. */
 export type UnitsOptions = { root: string };
 
-export function renderUnits(ctx: Context, { root }: UnitsOptions): Outcome {
-  const dropIns = render(ctx.config, ctx.paths.configFile, root);
+export async function renderUnits(ctx: Context, { root }: UnitsOptions): Promise<Outcome> {
+  const dropIns = render(await complete(ctx.config, root), ctx.paths.configFile, root);
   const files = dropIns.map(({ unit, text }) => ({ path: dropInPath('/', unit), text }));
   return {
     outcome: 'done',
@@ -58,10 +58,7 @@ export async function writeUnits(ctx: Context, { root }: UnitsOptions): Promise<
 }
 
 /** What `init` does for a machine on which the units are installed; undefined where they are not. */
-export async function startUnits(
-  base: BaseContext,
-  config: ConfiguredCluster,
-): Promise<string[] | undefined> {
+export async function startUnits(base: BaseContext, config: UnitsConfig): Promise<string[] | undefined> {
   const isUsual = base.paths.configFile === '/etc/reeve/reeve.yaml' && hasUsualDirectories(base);
   if (!isUsual || !isSystemdRunning() || !existsSync(join(unitDirectory, rootTarget))) return undefined;
   const changes = await planFor(config, base.paths.configFile, '/');
@@ -72,21 +69,31 @@ export async function startUnits(
     : [...lines, `${rootTarget} is stopped: \`systemctl start ${rootTarget}\` starts it all`];
 }
 
-async function planFor(config: ConfiguredCluster, configFile: string, root: string): Promise<UnitChange[]> {
+/** With what the units' own environment says: a person's says nothing about them. */
+async function complete({ cluster, jobs }: UnitsConfig, root: string): Promise<UnitsConfig> {
+  return {
+    ...(cluster === undefined ? {} : { cluster }),
+    ...(jobs === undefined ? {} : { jobs }),
+    environment: await gatherEnvironment(root),
+  };
+}
+
+async function planFor(about: UnitsConfig, configFile: string, root: string): Promise<UnitChange[]> {
+  const config = await complete(about, root);
   const wanted = { dropIns: render(config, configFile, root), enabled: findEnabled(config) };
   return planUnits(wanted, await gatherUnits(root));
 }
 
-function render(config: ConfiguredCluster, configFile: string, root: string): DropIn[] {
+function render(config: UnitsConfig, configFile: string, root: string): DropIn[] {
   if (root === '/') return renderDropIns(config, configFile);
   const inside = (path: string): string => (path.startsWith(`${root}/`) ? path.slice(root.length) : path);
   const { cluster } = config;
-  if (cluster === undefined) return renderDropIns({}, inside(configFile));
+  if (cluster === undefined) return renderDropIns(config, inside(configFile));
   // An image's configuration is read below its root, and so its secrets are looked for there, unless it names a place.
   const secrets = cluster.secrets.startsWith('file:')
     ? pathToFileURL(inside(fileURLToPath(cluster.secrets))).href
     : cluster.secrets;
-  return renderDropIns({ cluster: { ...cluster, secrets } }, inside(configFile));
+  return renderDropIns({ ...config, cluster: { ...cluster, secrets } }, inside(configFile));
 }
 
 function tellChange(change: UnitChange, root: string): string {

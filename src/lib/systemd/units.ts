@@ -9,6 +9,9 @@ export const machineDirectory = '/etc/systemd/system';
 /** Where backups go by default: the shipped unit may write there. */
 export const backupsDirectory = '/var/backups/reeve';
 
+/** Variables of the seeds, for the units that take them. */
+export const environmentFile = '/etc/reeve/environment';
+
 /** All else hangs below it. */
 export const rootTarget = 'reeve.target';
 
@@ -16,6 +19,15 @@ export const roleTargets: Readonly<Record<Role, string>> = {
   app: 'reeve-app.target',
   edge: 'reeve-edge.target',
 };
+
+/** Of the section `jobs`. */
+export const jobsTarget = 'reeve-jobs.target';
+
+/** The API for jobs: wanted by the target, started by its callers. */
+export const jobsSocket = 'reeve-api-jobs.socket';
+
+/** Claims: one window after another, which no configuration sets. */
+export const claimTimer = 'reeve-claim.timer';
 
 /** HAProxy on an edge: the socket first, which the service has its descriptor from. */
 export const balancerUnits: readonly string[] = ['reeve-balancer.socket', 'reeve-balancer.service'];
@@ -30,6 +42,7 @@ export const listenTimer = 'reeve-listen.timer';
 export const switches: readonly { unit: string; wantedBy: string }[] = [
   ...Object.values(roleTargets).map((unit) => ({ unit, wantedBy: rootTarget })),
   ...balancerUnits.map((unit) => ({ unit, wantedBy: roleTargets.edge })),
+  { unit: jobsTarget, wantedBy: rootTarget },
   { unit: listenTimer, wantedBy: rootTarget },
 ];
 
@@ -49,17 +62,29 @@ export type TimerUnit = {
   firstMs: number;
   /** The role that it belongs to; absent: either. */
   role?: Role;
+  /** Follows `jobs.heartbeat.interval`, too. */
+  jobs?: true;
 };
 
 /** Those whose interval the configuration sets. */
 export const timers: readonly TimerUnit[] = [
   { unit: 'reeve-reconcile.timer', interval: 'tickMs', defaultMs: 60_000, firstMs: 2_000, role: 'app' },
-  { unit: 'reeve-heartbeat.timer', interval: 'livenessMs', defaultMs: 30_000, firstMs: 25_000 },
+  { unit: 'reeve-heartbeat.timer', interval: 'livenessMs', defaultMs: 30_000, firstMs: 25_000, jobs: true },
   { unit: 'reeve-edge.timer', interval: 'edgeMs', defaultMs: 60_000, firstMs: 2_000, role: 'edge' },
 ];
 
-/** Directories of the configuration that a service reaches for. */
+/** Directories of the section `cluster` that a service reaches for. */
 export type Place = 'store' | 'secrets' | 'logs' | 'backups';
+
+/** What a service has to do with the section `jobs`, where there is one. */
+export type JobsPart = {
+  /** Certificate, key, token: read, or put in place. */
+  identity: 'read' | 'write';
+  /** Where workspaces are. */
+  workspaces?: 'read' | 'write';
+  /** Talks to the engine, and looks at what holds its disk: for this section's sake alone. */
+  engine?: true;
+};
 
 export type ServiceUnit = {
   unit: string;
@@ -69,7 +94,15 @@ export type ServiceUnit = {
   role?: Role;
   /** Only where deploys notify. */
   listens?: true;
+  jobs?: JobsPart;
+  /** Only with the section `jobs`. */
+  section?: 'jobs';
+  /** Starts units of jobs, and so reaches systemd's own socket. */
+  starts?: true;
 };
+
+/** One job: the one service with capabilities, whose reasons stand in it. */
+const jobTemplate = 'reeve-job@.service';
 
 /** Those that run code of ours. */
 export const services: readonly ServiceUnit[] = [
@@ -79,7 +112,12 @@ export const services: readonly ServiceUnit[] = [
     engine: true,
     role: 'app',
   },
-  { unit: 'reeve-heartbeat.service', places: { store: 'write' }, engine: false },
+  {
+    unit: 'reeve-heartbeat.service',
+    places: { store: 'write' },
+    engine: false,
+    jobs: { identity: 'write', workspaces: 'read', engine: true },
+  },
   {
     unit: 'reeve-backup.service',
     places: { store: 'read', backups: 'write' },
@@ -95,13 +133,39 @@ export const services: readonly ServiceUnit[] = [
   { unit: 'reeve-edge.service', places: { store: 'write' }, engine: false, role: 'edge' },
   { unit: 'reeve-listen.service', places: {}, engine: false, listens: true },
   { unit: 'reeve-prune.service', places: { store: 'read' }, engine: true, role: 'app' },
+  {
+    unit: 'reeve-claim.service',
+    places: {},
+    engine: true,
+    section: 'jobs',
+    jobs: { identity: 'write', workspaces: 'write' },
+    starts: true,
+  },
+  {
+    unit: jobTemplate,
+    places: {},
+    engine: true,
+    section: 'jobs',
+    jobs: { identity: 'read', workspaces: 'write' },
+  },
+  {
+    unit: 'reeve-api-jobs.service',
+    places: {},
+    engine: false,
+    section: 'jobs',
+    jobs: { identity: 'read' },
+    starts: true,
+  },
   { unit: 'reeve-failed@.service', places: {}, engine: false },
 ];
+
+/** systemd's own socket: who reaches it orders systemd about. */
+const systemdSocket = '/run/systemd/private';
 
 /** `InaccessiblePaths=` of every service: passwords, keys, and the ways to order systemd about. */
 const hiddenFromAll = [
   '/run/dbus/system_bus_socket',
-  '/run/systemd/private',
+  systemdSocket,
   '/etc/shadow',
   '/etc/gshadow',
   '/etc/ssh',
@@ -114,18 +178,31 @@ const engineSockets = ['/run/docker.sock', '/run/podman', '/run/containerd', '/r
 /** What containers hold is theirs: their file systems, their volumes. */
 const engineData = ['/var/lib/docker', '/var/lib/containers', '/var/lib/containerd'];
 
-/** Values for containers, and credentials of registries. */
-const secretsPlaces = ['/etc/reeve/secrets', '/etc/reeve/docker'];
+/** Values for containers. */
+const secretsPlace = '/etc/reeve/secrets';
+/** Logins of registries. */
+const loginsPlace = '/etc/reeve/docker';
 
-/** `InaccessiblePaths=` of a service as shipped. */
-export function hiddenPaths({ engine, places }: Pick<ServiceUnit, 'engine' | 'places'>): readonly string[] {
+/** Who a node is for ploy's server, and the token that it is exchanged for. */
+const identityPlace = '/etc/ploy';
+const tokenPlace = '/run/ploy';
+
+/** `InaccessiblePaths=` of a service as shipped. `isEngineOpen`: the configuration has it talk to the engine. */
+export function hiddenPaths(service: ServiceUnit, isEngineOpen = service.engine): readonly string[] {
+  const { places, jobs, starts, unit } = service;
+  const hasLogins = places.secrets !== undefined || unit === jobTemplate;
   return [
-    ...(engine ? [] : engineSockets),
-    ...hiddenFromAll,
-    ...(engine ? [] : engineData),
-    ...(places.secrets === undefined ? secretsPlaces : []),
+    ...(isEngineOpen ? [] : engineSockets),
+    ...hiddenFromAll.filter((path) => starts === undefined || path !== systemdSocket),
+    ...(isEngineOpen ? [] : engineData),
+    ...(places.secrets === undefined ? [secretsPlace] : []),
+    ...(hasLogins ? [] : [loginsPlace]),
+    ...(jobs === undefined ? [identityPlace] : []),
+    ...(jobs?.identity === 'write' ? [] : [tokenPlace]),
   ];
 }
 
 /** `systemd-analyze security` counts in tenths. */
 export const exposureLimit = 20;
+/** What is above it for a reason that stands in the unit. */
+export const exposedUnits: readonly string[] = [jobTemplate];

@@ -2,7 +2,7 @@
 // that every timer has a next run.
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { ConfigError, systemErrorCode } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
@@ -11,7 +11,14 @@ import { dropInPath } from './gather.ts';
 import { isSystemdRunning, runAnalyze } from './invocation.ts';
 import { isStalledTimer, readUnitStates } from './list.ts';
 import { dropInName } from './render.ts';
-import { exposureLimit, foreignUnits, machineDirectory, neededPrograms, unitDirectory } from './units.ts';
+import {
+  exposedUnits,
+  exposureLimit,
+  foreignUnits,
+  machineDirectory,
+  neededPrograms,
+  unitDirectory,
+} from './units.ts';
 
 /** `root`: the directory that stands for `/`, for an image. Drop-ins count. */
 export async function verifyUnits(base: BaseContext, { root }: { root: string }): Promise<Outcome> {
@@ -82,7 +89,8 @@ async function checkDropIns(units: readonly string[], tool: Tool): Promise<strin
 
 async function checkExposure(paths: readonly string[], { rootArgs, signal }: Tool): Promise<string[]> {
   const problems: string[] = [];
-  for (const path of paths.filter((name) => name.endsWith('.service'))) {
+  const judged = paths.filter((path) => path.endsWith('.service') && !exposedUnits.includes(basename(path)));
+  for (const path of judged) {
     const args = ['security', ...rootArgs, '--offline=true', `--threshold=${exposureLimit}`, path];
     const { status, stdout, stderr } = await runAnalyze(args, { signal, okStatuses: anyStatus });
     if (status === 0) continue;

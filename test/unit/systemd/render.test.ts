@@ -147,7 +147,7 @@ describe('drop-ins', () => {
       'Environment=REEVE_CONFIG=/root/node/reeve.yaml',
       'ProtectHome=tmpfs',
       'InaccessiblePaths=',
-      'InaccessiblePaths=-/run/docker.sock -/run/podman -/run/containerd -/run/crio -/run/dbus/system_bus_socket -/run/systemd/private -/etc/shadow -/etc/gshadow -/etc/ssh -/var/lib/docker -/var/lib/containers -/var/lib/containerd -/etc/reeve/secrets -/etc/reeve/docker',
+      'InaccessiblePaths=-/run/docker.sock -/run/podman -/run/containerd -/run/crio -/run/dbus/system_bus_socket -/run/systemd/private -/etc/shadow -/etc/gshadow -/etc/ssh -/var/lib/docker -/var/lib/containers -/var/lib/containerd -/etc/reeve/secrets -/etc/reeve/docker -/etc/ploy -/run/ploy',
       'BindReadOnlyPaths=-/root/node',
     ]);
   });

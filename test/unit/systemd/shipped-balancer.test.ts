@@ -39,7 +39,9 @@ describe('the balancer', () => {
     expect(one(service, 'Service.NoNewPrivileges')).toBe('yes');
     expect(one(service, 'Service.ProtectSystem')).toBe('strict');
     const hidden = one(service, 'Service.InaccessiblePaths')?.split(' ') ?? [];
-    const most = hiddenPaths({ engine: false, places: {} }).filter((path) => !path.startsWith('/etc/reeve/'));
+    const most = hiddenPaths({ unit: service.name, engine: false, places: {} }).filter(
+      (path) => !path.startsWith('/etc/reeve/'),
+    );
     expect(hidden).toEqual([...most, '/etc/reeve', '/var/lib/reeve'].map((path) => `-${path}`));
   });
 });

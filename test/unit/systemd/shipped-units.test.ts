@@ -9,7 +9,11 @@ import {
   backupsDirectory,
   backupTimer,
   balancerUnits,
+  claimTimer,
+  exposedUnits,
   hiddenPaths,
+  jobsSocket,
+  jobsTarget,
   listenTimer,
   roleTargets,
   rootTarget,
@@ -17,35 +21,40 @@ import {
   switches,
   timers,
 } from '../../../src/lib/systemd/units.ts';
-import { ofKind, one, parseUnit, shippedDirectory, type Unit, units } from '../../support/unit-files.ts';
-
-const spanUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, min: 60_000, h: 3_600_000 };
-
-function spanMs(text: string | undefined): number {
-  const match = /^(\d+)(ms|s|min|h)$/.exec(text ?? '');
-  return match === null ? Number.NaN : Number(match[1]) * (spanUnits[match[2] as string] as number);
-}
+import {
+  ofKind,
+  one,
+  parseUnit,
+  shippedDirectory,
+  spanMs,
+  type Unit,
+  units,
+} from '../../support/unit-files.ts';
 
 /** All of the sandbox but what is each unit's own. */
 function sandboxOf({ text }: Unit): string {
-  return text.slice(text.indexOf('# Root, and without'));
+  return text.slice(Math.max(0, text.indexOf('# Root, and without')));
 }
 
 const byName = (unit: Unit): [string, Unit] => [unit.name, unit];
 /** Those that run code of ours: all but HAProxy's. */
 const ownServices = ofKind('service').filter(({ name }) => !balancerUnits.includes(name));
 const allServices = ownServices.map(byName);
-const started = allServices.filter(([name]) => !name.includes('@'));
+/** What serves or runs for as long as somebody else says: a job, and the API. */
+const isOneshot = ([name]: readonly [string, ...unknown[]]): boolean =>
+  !['reeve-job@.service', 'reeve-api-jobs.service'].includes(name);
+const oneshots = allServices.filter(isOneshot);
+const started = oneshots.filter(([name]) => !name.includes('@'));
 const intervalTimers = ofKind('timer').filter(({ settings }) => !settings.has('Timer.OnCalendar'));
 
 describe('shipped units', () => {
   it('are those that the code knows', () => {
     expect(ownServices.map(({ name }) => name)).toEqual(services.map(({ unit }) => unit).sort());
-    const known = [...timers.map(({ unit }) => unit), listenTimer, backupTimer];
+    const known = [...timers.map(({ unit }) => unit), listenTimer, backupTimer, claimTimer];
     expect(intervalTimers.map(({ name }) => name)).toEqual(known.sort());
-    const targets = [rootTarget, ...Object.values(roleTargets)];
+    const targets = [rootTarget, ...Object.values(roleTargets), jobsTarget];
     expect(ofKind('target').map(({ name }) => name)).toEqual(targets.sort());
-    expect(ofKind('socket').map(({ name }) => name)).toEqual(['reeve-balancer.socket']);
+    expect(ofKind('socket').map(({ name }) => name)).toEqual([jobsSocket, 'reeve-balancer.socket']);
   });
 
   it.each(switches)('$unit is switched on by a link from $wantedBy', ({ unit, wantedBy }) => {
@@ -88,13 +97,16 @@ describe('timers', () => {
     expect(one(unit, 'Timer.Persistent')).toBe('yes');
   });
 
-  it('begins the next window of listening right after the last', () => {
-    const unit = parseUnit(listenTimer);
+  it.each([
+    [listenTimer, rootTarget],
+    [claimTimer, jobsTarget],
+  ])('%s begins the next window right after the last', (name, target) => {
+    const unit = parseUnit(name);
     for (const key of ['OnActiveSec', 'OnUnitInactiveSec', 'AccuracySec']) {
       expect(spanMs(one(unit, `Timer.${key}`))).toBeLessThanOrEqual(1000);
     }
     expect(unit.settings.has('Timer.RandomizedDelaySec')).toBe(false);
-    expect(one(unit, 'Unit.PartOf')).toBe(rootTarget);
+    expect(one(unit, 'Unit.PartOf')).toBe(target);
   });
 
   it('belong to a target, which wants them by itself', () => {
@@ -102,17 +114,19 @@ describe('timers', () => {
       ({ settings }) => settings.get('Unit.Wants')?.join(' ').split(' ') ?? [],
     );
     const switched = switches.map(({ unit }) => unit);
-    const parts = [...ofKind('timer'), ...ofKind('path')].filter(({ name }) => !switched.includes(name));
+    const parts = [...ofKind('timer'), ...ofKind('path'), ...ofKind('socket')].filter(
+      ({ name }) => !switched.includes(name),
+    );
     expect(parts.map(({ name }) => name).sort()).toEqual([...new Set(wanted)].sort());
     for (const unit of parts) {
-      expect(one(unit, 'Unit.PartOf')).toMatch(/^reeve(-app|-edge)?\.target$/);
+      expect(one(unit, 'Unit.PartOf')).toMatch(/^reeve(-app|-edge|-jobs)?\.target$/);
       expect(unit.text).not.toContain('[Install]');
     }
   });
 });
 
-describe('a node of either role', () => {
-  it.each(Object.values(roleTargets))(
+describe('a node of any role or section', () => {
+  it.each([...Object.values(roleTargets), jobsTarget])(
     'tells that it is alive: %s wants the heartbeat, which outlives the other',
     (target) => {
       expect(one(parseUnit(target), 'Unit.Wants')?.split(' ')).toContain('reeve-heartbeat.timer');
@@ -136,7 +150,7 @@ describe('path units', () => {
 });
 
 describe('services', () => {
-  it.each(allServices)('%s ends in any case (O40)', (_, unit) => {
+  it.each(oneshots)('%s ends in any case (O40)', (_, unit) => {
     expect(one(unit, 'Service.Type')).toBe('oneshot');
     expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(0);
     expect(spanMs(one(unit, 'Service.TimeoutStopSec'))).toBeGreaterThan(0);
@@ -169,14 +183,17 @@ describe('services', () => {
     expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(longestMs + 60 * 60_000);
   });
 
-  it('give a window of listening and the wait for its lock more time than both', () => {
-    const unit = parseUnit('reeve-listen.service');
-    const [windowMs = 0, waitMs = 0] = [...(one(unit, 'Service.ExecStart') ?? '').matchAll(/(\d+)/g)].map(
-      ([seconds]) => Number(seconds) * 1000,
-    );
-    expect(windowMs).toBe(15 * 60_000);
-    expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(windowMs + waitMs + 60_000);
-  });
+  it.each(['listen', 'claim'])(
+    'give a window of %s and the wait for its lock more time than both',
+    (name) => {
+      const unit = parseUnit(`reeve-${name}.service`);
+      const [windowMs = 0, waitMs = 0] = [...(one(unit, 'Service.ExecStart') ?? '').matchAll(/(\d+)/g)].map(
+        ([seconds]) => Number(seconds) * 1000,
+      );
+      expect(windowMs).toBe(15 * 60_000);
+      expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(windowMs + waitMs + 60_000);
+    },
+  );
 
   it.each(started)(
     '%s takes a busy lock and a stop that was asked for for no failure, and tells of every other',
@@ -208,10 +225,14 @@ describe('services', () => {
   });
 
   it.each(allServices)('%s has the same sandbox as the others, and Node.js lives in it (O49)', (_, unit) => {
-    expect(sandboxOf(unit)).toBe(sandboxOf(allServices[0]?.[1] as Unit));
+    const isExposed = exposedUnits.includes(unit.name);
+    const common = sandboxOf(unit).slice(sandboxOf(unit).indexOf('NoNewPrivileges='));
+    const usual = sandboxOf(parseUnit('reeve-reconcile.service'));
+    if (isExposed) expect(common).toBe(usual.slice(usual.indexOf('NoNewPrivileges=')));
+    else expect(sandboxOf(unit)).toBe(usual);
     expect(unit.settings.has('Service.MemoryDenyWriteExecute')).toBe(false);
     expect(unit.text).toContain('# Never MemoryDenyWriteExecute=');
-    expect(one(unit, 'Service.CapabilityBoundingSet')).toBe('');
+    if (!isExposed) expect(one(unit, 'Service.CapabilityBoundingSet')).toBe('');
     expect(one(unit, 'Service.ProtectSystem')).toBe('strict');
     expect(one(unit, 'Service.NoNewPrivileges')).toBe('yes');
     expect(unit.settings.has('Service.User')).toBe(false);
@@ -252,10 +273,13 @@ describe('directories', () => {
       'd /run/reeve/locks 0750',
       'f /run/reeve/locks/reconcile.lock 0640',
       'f /run/reeve/locks/heartbeat.lock 0640',
+      'f /run/reeve/locks/claim.lock 0640',
       'f /run/reeve/locks/backup.lock 0640',
       'f /run/reeve/locks/edge.lock 0640',
       'f /run/reeve/locks/listen.lock 0640',
       'f /run/reeve/locks/install.lock 0640',
+      'f /run/reeve/locks/slots.lock 0640',
+      'f /run/reeve/locks/bootstrap.lock 0640',
       'f /run/reeve/locks/status.lock 0640',
       'd /run/reeve/wake 0750',
       'd /var/lib/reeve 0700',
