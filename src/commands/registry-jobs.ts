@@ -3,6 +3,13 @@ import type { CommandSpec } from './command.ts';
 
 export const jobCommands: readonly CommandSpec[] = [
   {
+    path: 'claim',
+    summary: 'go on with the jobs of this node, then take jobs for a window',
+    options: [{ flags: '--window <seconds>', description: 'so long; 0 asks once (default 55)' }],
+    locks: true,
+    load: () => import('./claim.ts'),
+  },
+  {
     path: 'job run',
     summary: 'bring one job to its end, for its unit',
     arguments: [{ name: '<job>', description: 'id of the job' }],
