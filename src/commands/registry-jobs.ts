@@ -17,4 +17,13 @@ export const jobCommands: readonly CommandSpec[] = [
     hidden: true,
     load: () => import('./job-run.ts'),
   },
+  {
+    path: 'api jobs',
+    summary: "serve this node's API for jobs, on systemd's socket or an address",
+    options: [
+      { flags: '--listen <address>', description: 'HOST:PORT or :PORT, until it is stopped' },
+      { flags: '--idle <seconds>', description: 'end when nobody has been connected for so long (default: 60)' },
+    ],
+    load: () => import('./api-jobs.ts'),
+  },
 ];
