@@ -1,0 +1,125 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { makeClaimNode } from '../../support/claim-node.ts';
+import { askDocker } from '../../support/node.ts';
+import { makeKsuid, readLines } from '../../support/ploy/jobs.ts';
+
+it('P46 P47 asks once in a window of 0, after one look at the engine, and starts nothing for 204', async () => {
+  const node = await makeClaimNode();
+  const end = await node.reeve('claim', '--window', '0');
+  expect([end.status, end.stdout]).toEqual([0, 'no job was offered\n']);
+  expect(node.ploy.state.requests.map(({ route, status }) => [route, status])).toEqual([['claim', 204]]);
+  expect(node.ploy.state.violations).toEqual([]);
+  expect(await node.containers()).toEqual([]);
+});
+
+it('P33 P38 P40 P54 completes what ended a moment ago before it claims, and takes 409 for success', async () => {
+  const node = await makeClaimNode();
+  const job = node.ploy.queueJob();
+  const { id: runId, job_id: jobId } = job.payload;
+  job.nodeId = 'node-1';
+  node.ploy.setStatus(jobId, 'Running');
+  const other = { runId: makeKsuid('Run'), jobId: makeKsuid('Job') };
+  const ids = [await node.runForeign({ runId, jobId }, 'exit 1')];
+  const gone = node.ploy.queueJob();
+  gone.nodeId = 'node-1';
+  node.ploy.setStatus(gone.payload.job_id, 'Success');
+  ids.push(await node.runForeign({ runId: gone.payload.id, jobId: gone.payload.job_id }, 'true'));
+  await askDocker(node.socket, ['wait', ...ids]);
+  const end = await node.reeve('claim', '--window', '0');
+  expect(end.status).toBe(0);
+  expect(job.completions).toEqual([
+    {
+      status: 'Fail',
+      exit_code: 1,
+      stats: {
+        exit_code: 1,
+        duration_ms: expect.any(Number),
+        metadata: { source: 'startup_reconcile', container_id: ids[0] },
+      },
+    },
+  ]);
+  const routes = node.ploy.state.requests.map(({ route }) => route);
+  expect(routes.at(-1)).toBe('claim');
+  expect(routes.filter((route) => route === 'claim')).toHaveLength(1);
+  expect(routes.filter((route) => route === 'complete')).toHaveLength(2);
+  expect(node.openJobs()).toEqual([]);
+  expect(other.jobId).not.toBe(jobId);
+});
+
+it('P42 ignores containers that lack a label or have it blank', async () => {
+  const node = await makeClaimNode();
+  const id = await node.runForeign({ runId: '', jobId: makeKsuid('Job') }, 'true');
+  await askDocker(node.socket, ['wait', id]);
+  expect((await node.reeve('claim', '--window', '0')).status).toBe(0);
+  expect(node.ploy.requestsTo('complete')).toEqual([]);
+});
+
+it('ends with 69 before any claim where the engine does not answer', async () => {
+  const node = await makeClaimNode();
+  const jobs = JSON.parse(JSON.stringify({ docker: { socket: join(node.root, 'no.sock') } }));
+  const config = join(node.root, 'etc/reeve.yaml');
+  const text = JSON.parse((await import('node:fs')).readFileSync(config, 'utf8'));
+  writeFileSync(config, JSON.stringify({ ...text, cluster: { ...text.cluster, ...jobs } }));
+  const end = await node.reeve('claim', '--window', '0');
+  expect(end.status).toBe(69);
+  expect(node.ploy.state.requests).toEqual([]);
+});
+
+it('R32 starts anyway with records that are empty, of the wrong shape or unknown', async () => {
+  const node = await makeClaimNode();
+  const job = node.ploy.queueJob();
+  const { job_id: jobId } = job.payload;
+  job.nodeId = 'node-1';
+  node.ploy.setStatus(jobId, 'Running');
+  const place = join(node.stateDir, 'jobs', jobId);
+  mkdirSync(place, { recursive: true });
+  writeFileSync(join(place, 'claim.json'), '');
+  writeFileSync(join(node.stateDir, 'jobs/what.json'), '{}');
+  const end = await node.reeve('claim', '--window', '0');
+  expect(end.status).toBe(0);
+  expect(job.completions).toMatchObject([{ status: 'Error', exit_code: -1 }]);
+  expect(end.stderr.match(/state file lost/g)).toHaveLength(1);
+  expect(node.openJobs()).toEqual([]);
+});
+
+it('P48 P50 P51 P54 claims a job, runs it, sends its log and its end', async () => {
+  const node = await makeClaimNode();
+  const job = node.ploy.queueJob({ command: 'echo one; echo two' });
+  const end = await node.reeve('claim', '--window', '0');
+  expect([end.status, end.stderr]).toEqual([0, expect.any(String)]);
+  expect(job.completions).toMatchObject([{ status: 'Success', exit_code: 0 }]);
+  expect(readLines(job)).toEqual(['one', 'two']);
+  expect(node.ploy.state.violations).toEqual([]);
+  expect([node.openJobs(), node.endedJobs()]).toEqual([[], [job.payload.job_id]]);
+  expect(await node.containers()).toEqual([]);
+});
+
+it('P7 P56 never has more containers than its concurrency', async () => {
+  const node = await makeClaimNode({ concurrency: 4 });
+  const jobs = Array.from({ length: 5 }, () => node.ploy.queueJob({ command: 'sleep 2' }));
+  const program = node.start('claim', '--window', '6');
+  let most = 0;
+  let isOver = false;
+  const ended = program.ended.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) most = Math.max(most, (await node.containers()).length);
+  expect((await ended).status).toBe(0);
+  expect(most).toBe(4);
+  expect(jobs.map(({ status }) => status)).toEqual(Array.from({ length: 5 }, () => 'Success'));
+});
+
+it('P34 P35 P36 P37 takes over a container that runs, with its log and its end', async () => {
+  const node = await makeClaimNode();
+  const job = node.ploy.queueJob();
+  const { id: runId, job_id: jobId } = job.payload;
+  job.nodeId = 'node-1';
+  node.ploy.setStatus(jobId, 'Running');
+  await node.runForeign({ runId, jobId }, 'echo before; sleep 3; echo after; exit 7');
+  const end = await node.reeve('claim', '--window', '0');
+  expect(end.status).toBe(0);
+  expect(job.completions).toMatchObject([{ status: 'Error', exit_code: 7 }]);
+  expect(readLines(job)).toEqual(['before', 'after']);
+});
