@@ -22,7 +22,10 @@ export const jobCommands: readonly CommandSpec[] = [
     summary: "serve this node's API for jobs, on systemd's socket or an address",
     options: [
       { flags: '--listen <address>', description: 'HOST:PORT or :PORT, until it is stopped' },
-      { flags: '--idle <seconds>', description: 'end when nobody has been connected for so long (default: 60)' },
+      {
+        flags: '--idle <seconds>',
+        description: 'end when nobody has been connected for so long (default: 60)',
+      },
     ],
     load: () => import('./api-jobs.ts'),
   },
