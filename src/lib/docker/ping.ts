@@ -1,10 +1,14 @@
 // Whether an engine is there, for those who do not drive it: one request, and nothing of the client is loaded for it.
 import { request } from 'node:http';
+import { systemErrorCode } from '../errors.ts';
 
 const pingMs = 2_000;
 
-/** `degraded`: it answers late, or with something else than that it is well. Never throws. */
-export function pingEngine(socketPath: string): Promise<'ok' | 'degraded' | 'error'> {
+/**
+ * `degraded`: it answers late, or with something else than that it is well. `unknown`: we may not ask, as in a unit whose
+ * sandbox hides the socket. Never throws.
+ */
+export function pingEngine(socketPath: string): Promise<'ok' | 'unknown' | 'degraded' | 'error'> {
   return new Promise((resolve) => {
     const options = {
       socketPath,
@@ -21,7 +25,10 @@ export function pingEngine(socketPath: string): Promise<'ok' | 'degraded' | 'err
       resolve('degraded');
       outgoing.destroy();
     });
-    outgoing.on('error', () => resolve('error'));
+    outgoing.on('error', (error) => {
+      const code = systemErrorCode(error);
+      resolve(code === 'EACCES' || code === 'EPERM' ? 'unknown' : 'error');
+    });
     outgoing.end();
   });
 }

@@ -1,6 +1,7 @@
 // The one collector of this machine's CPU, memory, load and disks: status, statistics and the heartbeats of control planes
 // all ask here.
-import { readFile, statfs } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HostSample } from '../cluster/wire.ts';
 import { StepError } from '../errors.ts';
@@ -76,6 +77,8 @@ export async function readTraffic(
 }
 
 async function readDisk(path: string): Promise<DiskSpace> {
+  // What a unit's sandbox hides is mounted over with something small: its space is not the path's.
+  await access(path, constants.R_OK);
   const { bsize, blocks, bavail } = await statfs(path);
   return { path, totalBytes: blocks * bsize, freeBytes: bavail * bsize };
 }
