@@ -1,6 +1,6 @@
 // What systemd is for a socket-activated service (Accept=no, Type=exec, no limits): it holds the listening socket, and starts
-// the service when somebody waits on it and none runs. A small shell of perl, which Debian always has: Node.js can neither
-// keep a socket without taking its connections nor hand one down with the process's own number in the environment.
+// the service when somebody waits on it and none runs. A small program in perl, which every Debian has: Node.js can neither
+// keep a socket without taking its connections, nor hand one down with the process's own number in the environment.
 import { inject, onTestFinished } from 'vitest';
 import { type Program, startProcess } from './programs.ts';
 
