@@ -17,6 +17,8 @@ export type Pki = {
   /** A node certificate of the right authority that has run out. */
   expired(): CertificateFiles;
   issueNode(nodeId: string): CertificateFiles;
+  /** Another one than `server`, as a renewal gives. */
+  issueServer(): CertificateFiles;
   /** PEM to PEM; throws where openssl refuses the request. */
   signRequest(csr: string, commonName: string): string;
 };
@@ -34,14 +36,16 @@ export function createPki(directory: string, nodeId = 'node-1'): Pki {
   const ca = createAuthority(join(directory, 'ca'), 'Ploy Cluster CA');
   const issueNode = (id: string): CertificateFiles =>
     issue(ca, join(directory, `node-${id}`), `/O=Ploy/CN=node:${id}`, nodeExtensions(id));
+  const issueServer = (name: string): CertificateFiles =>
+    issue(ca, join(directory, name), '/O=Ploy/CN=127.0.0.1', [
+      'subjectAltName=IP:127.0.0.1,DNS:localhost',
+      'extendedKeyUsage=serverAuth',
+    ]);
   let foreign: Pki['foreign'] | undefined;
   return {
     directory,
     ca,
-    server: issue(ca, join(directory, 'server'), '/O=Ploy/CN=127.0.0.1', [
-      'subjectAltName=IP:127.0.0.1,DNS:localhost',
-      'extendedKeyUsage=serverAuth',
-    ]),
+    server: issueServer('server'),
     node: issueNode(nodeId),
     get foreign() {
       foreign ??= createForeign(join(directory, 'foreign'), nodeId);
@@ -50,6 +54,7 @@ export function createPki(directory: string, nodeId = 'node-1'): Pki {
     expired: () =>
       issue(ca, join(directory, 'expired'), `/O=Ploy/CN=node:${nodeId}`, nodeExtensions(nodeId), -1),
     issueNode,
+    issueServer: () => issueServer(`server-${serials}`),
     signRequest: (csr, commonName) => signRequest(ca, directory, csr, commonName),
   };
 }
