@@ -1,5 +1,5 @@
 // Jobs that have been claimed, and `job run` for them: a real engine, the strict server, real processes.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { engineSocket } from './engine.ts';
@@ -52,6 +52,7 @@ export async function makeJobRuns(socket = engineSocket()): Promise<JobRuns> {
     return text.split('\n').filter((line) => line !== '');
   };
   onTestFinished(async () => {
+    if (!existsSync(socket)) return;
     for (const job of ploy.state.jobs.values()) {
       const ids = await containers(job);
       if (ids.length > 0) await askDocker(socket, ['rm', '-f', ...ids]);

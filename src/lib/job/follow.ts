@@ -41,25 +41,42 @@ export async function shipRest(session: JobSession): Promise<void> {
 }
 
 async function waitForEnd(session: JobSession): Promise<ContainerEnd | undefined> {
-  const { engine, containerId } = session;
   let lostAtMs: number | undefined;
   for (;;) {
-    try {
-      await engine.waitContainer(containerId);
-      const details = await engine.inspectContainer(containerId);
-      if (details === undefined || details.state === 'removing') return undefined;
-      if (details.state === 'exited' || details.state === 'dead') return toEnd(details);
-    } catch (error) {
-      session.requireGoingOn();
-      if (error instanceof ContainerMissingError) return undefined;
-      if (!(error instanceof UnavailableError)) throw error;
+    const found = await lookForEnd(session);
+    if (found.kind === 'ended') return found.end;
+    if (found.kind === 'running') lostAtMs = undefined;
+    else {
       const nowMs = session.ctx.clock.now().getTime();
-      if (lostAtMs === undefined) session.ctx.log.warning(describeError(error), { job: session.claim.jobId });
+      if (lostAtMs === undefined) {
+        session.ctx.log.warning(describeError(found.error), { job: session.claim.jobId });
+      }
       lostAtMs ??= nowMs;
-      if (nowMs - lostAtMs > engineMs) throw error;
+      if (nowMs - lostAtMs > engineMs) throw found.error;
     }
     await session.ctx.clock.sleep(500, session.ctx.signal);
     session.requireGoingOn();
+  }
+}
+
+type FoundEnd =
+  | { kind: 'ended'; end: ContainerEnd | undefined }
+  | { kind: 'running' }
+  | { kind: 'lost'; error: UnavailableError };
+
+async function lookForEnd(session: JobSession): Promise<FoundEnd> {
+  const { engine, containerId } = session;
+  try {
+    await engine.waitContainer(containerId);
+    const details = await engine.inspectContainer(containerId);
+    if (details === undefined || details.state === 'removing') return { kind: 'ended', end: undefined };
+    const isOver = details.state === 'exited' || details.state === 'dead';
+    return isOver ? { kind: 'ended', end: toEnd(details) } : { kind: 'running' };
+  } catch (error) {
+    session.requireGoingOn();
+    if (error instanceof ContainerMissingError) return { kind: 'ended', end: undefined };
+    if (error instanceof UnavailableError) return { kind: 'lost', error };
+    throw error;
   }
 }
 

@@ -12,7 +12,7 @@ import type { ClaimPayload, RunEvent } from '../ploy/wire.ts';
 
 /** What is to be run, once the claim and its spec have been understood. */
 export type Understood =
-  | { kind: 'work'; payload: ClaimPayload; execution: Execution }
+  | { kind: 'work'; payload: ClaimPayload; execution: Execution; gatesDisabled: boolean }
   /** Nothing but its container is known. */
   | { kind: 'adopted' }
   | { kind: 'refused'; reason: string };

@@ -13,7 +13,7 @@ export async function understandClaim(claim: JobClaim, serverUrl: string): Promi
     const payload = parseClaimPayload(claim.payload);
     const spec = parseSpec(payload.spec);
     const execution = planExecution({ payload, spec, serverUrl, nodeEnv: readImageVariables() });
-    return { kind: 'work', payload, execution };
+    return { kind: 'work', payload, execution, gatesDisabled: spec.gate.isDisabled };
   } catch (error) {
     if (error instanceof InputError) return { kind: 'refused', reason: error.message };
     throw error;

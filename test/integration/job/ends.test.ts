@@ -153,9 +153,10 @@ describe('job run', () => {
 
   it('P41: a job that the server has ended before is closed with a warning', async () => {
     const runs = await makeJobRuns();
-    const job = runs.claim({ command: 'echo begun; sleep 1' });
-    const { program } = await startRunning(runs, job);
+    const job = runs.claim({ command: 'echo begun; while [ ! -e /out/go ]; do sleep 0.1; done' });
+    const { program, container } = await startRunning(runs, job);
     runs.ploy.setStatus(idOf(job), 'Fail');
+    await askDocker(runs.socket, ['exec', container, 'touch', '/out/go']);
     expect((await program.ended).status).toBe(0);
     expect(runs.record(job, 'completion.json')['settled']).toMatchObject({ how: 'already-terminal' });
     expect(job.events).toHaveLength(1);

@@ -56,34 +56,53 @@ type SendEnd = { kind: 'stored' } | { kind: 'dropped' | 'stopped'; reason: strin
 
 type Sent = OutgoingChunk & { gzip: Uint8Array };
 
+/** What is known of one chunk's number while it is sent. */
+type Attempt = { chunkNo: number; mayBeThere: boolean; taken: number; failures: number };
+
 async function sendUntilAnswered(session: JobSession, chunk: Sent, options: SendOptions): Promise<SendEnd> {
-  let chunkNo = chunk.resumedNo ?? session.progress.logs.nextChunk;
-  let mayBeThere = chunk.resumedNo !== undefined;
-  let taken = 0;
-  if (!mayBeThere) await recordPending(session, chunk, chunkNo);
-  for (let failures = 1; ; ) {
-    const error = await tryToSend(session, chunkNo, chunk.gzip);
+  const attempt: Attempt = {
+    chunkNo: chunk.resumedNo ?? session.progress.logs.nextChunk,
+    mayBeThere: chunk.resumedNo !== undefined,
+    taken: 0,
+    failures: 0,
+  };
+  if (!attempt.mayBeThere) await recordPending(session, chunk, attempt.chunkNo);
+  for (;;) {
+    const error = await tryToSend(session, attempt.chunkNo, chunk.gzip);
     if (error === undefined) return { kind: 'stored' };
-    if (isNumberTaken(error)) {
-      if (mayBeThere) taken += 1;
-      else {
-        // By another's chunk: ours is not there, and the number is not ours.
-        chunkNo += 1;
-        await recordPending(session, chunk, chunkNo);
-      }
-      if (taken >= takenAnswers) return { kind: 'stored' };
-      continue;
-    }
-    const end = judgeRefusal(error);
+    const end = isNumberTaken(error)
+      ? await judgeTaken(session, chunk, attempt)
+      : (judgeRefusal(error) ?? (await judgeDelay(session, error, { ...options, attempt })));
     if (end !== undefined) return end;
-    mayBeThere = true;
-    if (session.ctx.clock.now().getTime() >= options.giveUpAtMs()) {
-      if (options.isLastTry()) return { kind: 'stopped', reason: describeError(error) };
-      throw error;
-    }
-    await session.ctx.clock.sleep(planBackoffMs(claimBackoff, failures, Math.random()), session.ctx.signal);
-    failures += 1;
   }
+}
+
+/** By our own chunk, or by another's: then ours is not there, and the number is not ours. */
+async function judgeTaken(session: JobSession, chunk: Sent, attempt: Attempt): Promise<SendEnd | undefined> {
+  if (attempt.mayBeThere) {
+    attempt.taken += 1;
+    return attempt.taken >= takenAnswers ? { kind: 'stored' } : undefined;
+  }
+  attempt.chunkNo += 1;
+  await recordPending(session, chunk, attempt.chunkNo);
+  return undefined;
+}
+
+/** The server's own trouble is waited out, but not for ever once the container has ended. */
+async function judgeDelay(
+  session: JobSession,
+  error: ControlPlaneError,
+  { giveUpAtMs, isLastTry, attempt }: SendOptions & { attempt: Attempt },
+): Promise<SendEnd | undefined> {
+  const { clock, signal } = session.ctx;
+  if (clock.now().getTime() >= giveUpAtMs()) {
+    if (isLastTry()) return { kind: 'stopped', reason: describeError(error) };
+    throw error;
+  }
+  attempt.mayBeThere = true;
+  attempt.failures += 1;
+  await clock.sleep(planBackoffMs(claimBackoff, attempt.failures, Math.random()), signal);
+  return undefined;
 }
 
 async function recordPending(session: JobSession, chunk: Sent, chunkNo: number): Promise<void> {

@@ -89,7 +89,7 @@ async function shipOnce(
     session.requireGoingOn();
     return await judgeCut(session, error);
   } finally {
-    uploader.abandon();
+    await uploader.abandon();
     await files?.close();
   }
 }

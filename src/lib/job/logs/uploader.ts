@@ -9,8 +9,8 @@ export type Uploader = {
   write(bytes: Buffer): Promise<void>;
   /** All that was written is with the server, or given up, when it resolves. */
   close(): Promise<void>;
-  /** Leaves what is not sent. */
-  abandon(): void;
+  /** Leaves what is not under way; resolves when nothing is. */
+  abandon(): Promise<void>;
 };
 
 export type UploaderOptions = {
@@ -19,82 +19,102 @@ export type UploaderOptions = {
 };
 
 /** Takes the stream from its start; what is with the server already is left out. */
-export function createUploader({ progress, send }: UploaderOptions): Uploader {
-  let { sentBytes: skip, pending: resumed } = progress();
-  let fromBytes = skip;
-  let buffered: Buffer[] = [];
-  let size = 0;
-  let sending: Promise<void> | undefined;
-  let failure: { error: unknown } | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let isDue = false;
+export function createUploader(options: UploaderOptions): Uploader {
+  return new ChunkQueue(options);
+}
 
-  const startSend = (): void => {
-    if (size === 0 || failure !== undefined) return;
-    clearTimeout(timer);
-    timer = undefined;
-    isDue = false;
-    const bytes = Buffer.concat(buffered, size);
-    const toBytes = fromBytes + size;
-    const chunk = {
-      bytes,
-      fromBytes,
-      toBytes,
-      resumedNo: resumed?.toBytes === toBytes ? resumed.chunkNo : undefined,
-    };
-    if (chunk.resumedNo !== undefined) resumed = undefined;
-    buffered = [];
-    size = 0;
-    fromBytes = toBytes;
-    sending = send(chunk)
+/** One chunk is sent while the next one is filled; more is not taken. */
+class ChunkQueue implements Uploader {
+  readonly #send: SendChunk;
+  #skip: number;
+  /** The chunk that a run before has written down: its bounds are given. */
+  #resumed: LogProgress['pending'];
+  #fromBytes: number;
+  #buffered: Buffer[] = [];
+  #size = 0;
+  #sending: Promise<void> | undefined;
+  #failure: { error: unknown } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isDue = false;
+
+  constructor({ progress, send }: UploaderOptions) {
+    const { sentBytes, pending } = progress();
+    this.#send = send;
+    this.#skip = sentBytes;
+    this.#fromBytes = sentBytes;
+    this.#resumed = pending;
+  }
+
+  async write(bytes: Buffer): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    const skipped = Math.min(this.#skip, bytes.length);
+    this.#skip -= skipped;
+    const left = await this.#fillResumed(bytes.subarray(skipped));
+    if (left.length === 0) return;
+    if (this.#size > 0 && this.#size + left.length > limits.chunkBytes) await this.#sendNext();
+    this.#add(left);
+  }
+
+  async close(): Promise<void> {
+    await this.#sendNext();
+    await this.#settle();
+  }
+
+  async abandon(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#failure ??= { error: new Error('abandoned') };
+    while (this.#sending !== undefined) await this.#sending;
+  }
+
+  /** Gives what belongs to chunks after it. */
+  async #fillResumed(bytes: Buffer): Promise<Buffer> {
+    if (this.#resumed === undefined || bytes.length === 0) return bytes;
+    const { toBytes } = this.#resumed;
+    const wanted = bytes.subarray(0, toBytes - this.#fromBytes - this.#size);
+    this.#buffered.push(wanted);
+    this.#size += wanted.length;
+    if (this.#fromBytes + this.#size === toBytes) await this.#sendNext();
+    return bytes.subarray(wanted.length);
+  }
+
+  #add(bytes: Buffer): void {
+    this.#buffered.push(bytes);
+    this.#size += bytes.length;
+    this.#timer ??= setTimeout(() => {
+      this.#isDue = true;
+      if (this.#sending === undefined) this.#start();
+    }, limits.chunkAgeMs);
+  }
+
+  async #sendNext(): Promise<void> {
+    await this.#settle();
+    this.#start();
+  }
+
+  async #settle(): Promise<void> {
+    while (this.#sending !== undefined) await this.#sending;
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  #start(): void {
+    if (this.#size === 0 || this.#failure !== undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isDue = false;
+    const [bytes, fromBytes] = [Buffer.concat(this.#buffered, this.#size), this.#fromBytes];
+    const toBytes = fromBytes + this.#size;
+    const resumedNo = this.#resumed?.toBytes === toBytes ? this.#resumed.chunkNo : undefined;
+    this.#resumed = undefined;
+    this.#buffered = [];
+    this.#size = 0;
+    this.#fromBytes = toBytes;
+    this.#sending = this.#send({ bytes, fromBytes, toBytes, resumedNo })
       .catch((error: unknown) => {
-        failure = { error };
+        this.#failure = { error };
       })
       .finally(() => {
-        sending = undefined;
-        if (isDue && resumed === undefined) startSend();
+        this.#sending = undefined;
+        if (this.#isDue) this.#start();
       });
-  };
-  const sendNow = async (): Promise<void> => {
-    while (sending !== undefined) await sending;
-    if (failure !== undefined) throw failure.error;
-    startSend();
-  };
-  const add = (bytes: Buffer): void => {
-    buffered.push(bytes);
-    size += bytes.length;
-    if (resumed !== undefined) return;
-    timer ??= setTimeout(() => {
-      isDue = true;
-      if (sending === undefined) startSend();
-    }, limits.chunkAgeMs);
-  };
-  const addNew = async (bytes: Buffer): Promise<void> => {
-    if (size > 0 && size + bytes.length > limits.chunkBytes) await sendNow();
-    add(bytes);
-  };
-  return {
-    write: async (bytes) => {
-      if (failure !== undefined) throw failure.error;
-      const skipped = Math.min(skip, bytes.length);
-      skip -= skipped;
-      let left = bytes.subarray(skipped);
-      if (resumed !== undefined) {
-        const wanted = left.subarray(0, resumed.toBytes - fromBytes - size);
-        left = left.subarray(wanted.length);
-        if (wanted.length > 0) add(wanted);
-        if (fromBytes + size === resumed.toBytes) await sendNow();
-      }
-      if (left.length > 0) await addNew(left);
-    },
-    close: async () => {
-      await sendNow();
-      while (sending !== undefined) await sending;
-      if (failure !== undefined) throw failure.error;
-    },
-    abandon: () => {
-      clearTimeout(timer);
-      failure ??= { error: new Error('abandoned') };
-    },
-  };
+  }
 }
