@@ -1,0 +1,68 @@
+// Many short jobs, one after another and four at a time: none is lost, none doubled, and what reeve adds to each is bounded.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import type { JobStep } from '../../../src/lib/jobs/records.ts';
+import { type ClaimNode, makeClaimNode } from '../../support/claim-node.ts';
+import type { PloyJob } from '../../support/ploy/model.ts';
+
+const count = Number(process.env['REEVE_JOBS'] ?? 100);
+const limitMs = 120_000 + count * 2_000;
+/** The container's own steps, and the repository's. */
+const notOurs = ['create', 'start', 'wait', 'hydrate', 'diff'];
+
+it('P7 P50 P51 runs many jobs at concurrency 4: none is lost, none doubled', {
+  timeout: limitMs + 60_000,
+}, async () => {
+  const node = await makeClaimNode({ concurrency: 4 });
+  const jobs = Array.from({ length: count }, () => node.ploy.queueJob({ command: 'true' }));
+  const startedAtMs = performance.now();
+  const program = node.start('claim', '--window', String(Math.ceil(limitMs / 1000)));
+  await node.ploy.waitUntil('all jobs end', () => jobs.every((job) => job.completions.length > 0), limitMs);
+  const seconds = (performance.now() - startedAtMs) / 1000;
+  program.child.kill('SIGTERM');
+  expect((await program.ended).status).toBe(143);
+  // The last ones were told to stop before they had tidied up.
+  expect((await node.reeve('claim', '--window', '0')).status).toBe(0);
+
+  expect(jobs.filter(({ status }) => status !== 'Success')).toEqual([]);
+  expect(jobs.filter(({ completions }) => completions.length !== 1)).toEqual([]);
+  expect(jobs.flatMap(({ refusedCompletions }) => refusedCompletions)).toEqual([]);
+  expect(node.ploy.state.violations).toEqual([]);
+  expect(await node.containers()).toEqual([]);
+  const overheadMs = tellFigures(node, jobs, seconds);
+  expect(overheadMs).toBeLessThan(300 * Number(process.env['REEVE_SLACK'] ?? 1));
+});
+
+/** The median of what a job took from its claim to its end, less what was not ours. */
+function tellFigures(node: ClaimNode, jobs: readonly PloyJob[], seconds: number): number {
+  const parts = new Map<string, number[]>();
+  const overheads: number[] = [];
+  for (const job of jobs) {
+    const steps = readSteps(node, job);
+    if (steps === undefined) continue;
+    for (const { name, ms } of steps) parts.set(name, [...(parts.get(name) ?? []), ms]);
+    const totalMs = (job.finishedAtMs ?? 0) - (job.claimedAtMs ?? 0);
+    const spentMs = steps.filter(({ name }) => notOurs.includes(name)).reduce((sum, { ms }) => sum + ms, 0);
+    overheads.push(totalMs - spentMs);
+  }
+  const shown = [...parts].map(([name, values]) => `${name} ${Math.round(median(values))}`).join(', ');
+  process.stdout.write(`figure: ${jobs.length} jobs in ${seconds.toFixed(1)} s; medians in ms: ${shown}\n`);
+  process.stdout.write(`figure: overhead of a job, median: ${Math.round(median(overheads))} ms\n`);
+  return median(overheads);
+}
+
+/** Undefined where the job has been forgotten: 200 are kept. */
+function readSteps({ stateDir }: ClaimNode, { payload }: PloyJob): readonly JobStep[] | undefined {
+  try {
+    const path = join(stateDir, 'jobs-ended', payload.job_id, 'progress.json');
+    return JSON.parse(readFileSync(path, 'utf8')).steps;
+  } catch {
+    return undefined;
+  }
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
