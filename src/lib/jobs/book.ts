@@ -1,10 +1,10 @@
 // Reading and writing the records of jobs. Whoever changes an open job's records holds `job@ID`; making one and counting the
 // open ones happens under `slots`, so that no more are open than there are slots.
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { link, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { systemErrorCode } from '../errors.ts';
-import { externalIdPattern } from '../ids.ts';
+import { externalIdPattern, newRunId } from '../ids.ts';
 import { writeFileAtomic } from '../state/atomic-file.ts';
 import { ensureDirectory, syncDirectory } from '../state/directory.ts';
 import { type DocumentDefinition, readDocument, writeDocument } from '../state/document.ts';
@@ -105,11 +105,43 @@ export async function writeCompletion({ directory }: JobPlace, completion: JobCo
   await writeDocument(join(directory, 'completion.json'), completionDocument, completion);
 }
 
-/** By whoever asks for the end of a job: the one record that its runner does not write. The first reason stays. */
-export async function writeCancel({ directory }: JobPlace, cancel: JobCancel): Promise<void> {
-  await writeFileAtomic(join(directory, 'cancel.json'), `${JSON.stringify({ version: 1, ...cancel })}\n`, {
-    keepPrevious: false,
-  });
+/**
+ * By whoever asks for the end of a job: the one record that its runner does not write. The first reason stays. `gone`: the job
+ * has been closed meanwhile; its directory must not come back, as it would be a slot that nobody has.
+ */
+export async function writeCancel(
+  { directory }: JobPlace,
+  cancel: JobCancel,
+): Promise<'written' | 'known' | 'gone'> {
+  const path = join(directory, 'cancel.json');
+  const name = `.cancel-${process.pid}-${newRunId(new Date(cancel.at))}-${basename(directory)}`;
+  const staged = join(dirname(directory), name);
+  await writeFileAtomic(staged, `${JSON.stringify({ version: 1, ...cancel })}\n`, { keepPrevious: false });
+  try {
+    await link(staged, path).catch(async (error: unknown) => {
+      // One that is damaged is nobody's reason.
+      if (systemErrorCode(error) !== 'EEXIST' || (await isCancelWhole(path))) throw error;
+      await rename(staged, path);
+    });
+    await syncDirectory(directory);
+    return 'written';
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code === 'EEXIST') return 'known';
+    if (code === 'ENOENT') return 'gone';
+    throw fileError('write', path, error);
+  } finally {
+    await rm(staged, { force: true });
+  }
+}
+
+async function isCancelWhole(path: string): Promise<boolean> {
+  try {
+    cancelDocument.parse(JSON.parse(await readFile(path, 'utf8')));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export async function readCancel(ctx: BookContext, { directory }: JobPlace): Promise<JobCancel | undefined> {
