@@ -49,7 +49,8 @@ export async function serve(
   const server = build(ctx, options);
   let idle: NodeJS.Timeout | undefined;
   const onIdle = (): void => {
-    if (times.idleMs !== undefined) idle = setTimeout(() => server.close(), times.idleMs);
+    // The last connection may be told after the server's own end: a timer would keep the process.
+    if (times.idleMs !== undefined && server.listening) idle = setTimeout(() => server.close(), times.idleMs);
   };
   const connections = new Connections({
     most: mostConnections,

@@ -1,7 +1,8 @@
 // Fresh connections aimed at the moment at which the API ends: what it has not taken waits for the next one.
 import { readFileSync } from 'node:fs';
+import { Agent } from 'node:https';
 import { connect as connectTls } from 'node:tls';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type ApiNode, callApi, makeApiNode } from '../../support/api-node.ts';
 import { createRandom } from '../../support/random.ts';
 import { tellFigure } from '../../support/system.ts';
@@ -54,6 +55,26 @@ describe('the API on a socket that systemd holds', () => {
     expect((await callApi(holder.port, node.pki)).status).toBe(200);
     expect(performance.now() - startedAt).toBeLessThan(1_000);
     expect(holder.starts()).toBe(1);
+  });
+
+  it('ends at once when it is stopped, with the answers under way, and the next caller has the next one', async () => {
+    const node = makeApiNode();
+    const holder = await node.hold(60);
+    // A kept connection, and a caller that is refused and has a second to read that.
+    const agent = new Agent({ keepAlive: true });
+    onTestFinished(() => agent.destroy());
+    expect((await callApi(holder.port, node.pki, { agent })).status).toBe(200);
+    const body = Buffer.alloc(11 << 20, 0x20);
+    expect(
+      (await callApi(holder.port, node.pki, { method: 'POST', path: '/v1/run/start', body })).status,
+    ).toBe(413);
+    const pid = holder.servicePid() ?? 0;
+    const startedAt = performance.now();
+    process.kill(pid, 'SIGTERM');
+    await expect.poll(() => holder.servicePid(), { timeout: 4_000 }).toBeUndefined();
+    expect(performance.now() - startedAt).toBeLessThan(3_000);
+    expect((await callApi(holder.port, node.pki)).status).toBe(200);
+    expect(holder.starts()).toBe(2);
   });
 });
 
