@@ -1,7 +1,17 @@
-// What a job has changed in the workspace, as a patch against the baseline, and the commit that makes it the next baseline.
-import type { Context } from '../../context.ts';
-import { InternalError } from '../../errors.ts';
+// What a job has changed in the workspace, as a patch against what was there before it.
+import { createWriteStream } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { limits } from '../../ploy/limits.ts';
+import { stageAfter } from './before.ts';
+import { askGit, type GitContext, streamGit } from './git.ts';
 import type { WorkspacePaths } from './paths.ts';
+import { parseShortStat } from './short-stat.ts';
+
+export { commitBaseline } from './baseline.ts';
 
 export type Diff = {
   /** The whole patch. */
@@ -13,20 +23,68 @@ export type Diff = {
   linesRemoved: number;
 };
 
+const diffArgs = ['diff-index', '--cached', '--find-renames', '--no-ext-diff', '--no-textconv', '--no-color'];
+
 /** Undefined where nothing has changed. Throws CommandError or StepError. */
 export async function collectDiff(
-  _ctx: Context,
-  _paths: WorkspacePaths,
-  _signal: AbortSignal,
+  ctx: GitContext,
+  paths: WorkspacePaths,
+  signal: AbortSignal,
 ): Promise<Diff | undefined> {
-  throw new InternalError('no diff can be made yet');
+  const git = { ...ctx, signal };
+  const { commit } = await stageAfter(git, paths);
+  const stat = parseShortStat(await askGit(git, paths, [...diffArgs, '--shortstat', commit]));
+  if (stat === undefined) return undefined;
+  // With what is binary it can be applied; a build's output that nobody ignores may be too much for that.
+  const gzip =
+    (await writePatch(git, paths, [...diffArgs, '--patch', '--binary', commit])) ??
+    (await writePatch(git, paths, [...diffArgs, '--patch', commit]));
+  return { file: paths.diff, gzip, ...stat };
 }
 
-/** After a mig that has succeeded. False where nothing has changed. */
-export async function commitBaseline(
-  _ctx: Context,
-  _paths: WorkspacePaths,
-  _about: { runId: string; jobId: string; signal: AbortSignal },
-): Promise<boolean> {
-  throw new InternalError('no baseline can be made yet');
+/** Undefined where it is too large to be uploaded; it is on disk as a whole even so. */
+async function writePatch(
+  git: GitContext,
+  paths: WorkspacePaths,
+  args: readonly string[],
+): Promise<Uint8Array | undefined> {
+  await rm(paths.diff, { force: true });
+  await mkdir(dirname(paths.diff), { recursive: true, mode: 0o750 });
+  const kept = createBoundedGzip();
+  const patch = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of streamGit(git, paths, args)) {
+      await kept.write(chunk);
+      yield chunk;
+    }
+  };
+  await pipeline(patch, createWriteStream(paths.diff, { mode: 0o600, flags: 'wx' }));
+  return await kept.end();
+}
+
+/** Keeps no more than can be uploaded. */
+function createBoundedGzip() {
+  const parts: Buffer[] = [];
+  let size = 0;
+  const gzip = createGzip();
+  const sink = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      size += chunk.length;
+      if (size <= limits.uploadBytes) parts.push(chunk);
+      else parts.length = 0;
+      done();
+    },
+  });
+  const finished = pipeline(gzip, sink);
+  finished.catch(() => {});
+  return {
+    write: (chunk: Uint8Array) =>
+      new Promise<void>((resolve, reject) => {
+        gzip.write(chunk, (error) => (error ? reject(error) : resolve()));
+      }),
+    end: async (): Promise<Uint8Array | undefined> => {
+      gzip.end();
+      await finished;
+      return size > limits.uploadBytes ? undefined : Buffer.concat(parts);
+    },
+  };
 }

@@ -1,6 +1,7 @@
-// Where a run's workspace and its jobs' artifacts lie: below `runs`, as the original has them. Pure.
+// Where a run's workspace and its jobs' artifacts lie: below `runs`, as the original has them, so that people and scripts find
+// them; and beside them what is ours alone. Pure.
 import { join } from 'node:path';
-import type { Context } from '../../context.ts';
+import type { BaseContext } from '../../context.ts';
 import { safeFileId } from '../../ids.ts';
 
 export type WorkspacePaths = {
@@ -20,20 +21,31 @@ export type WorkspacePaths = {
   stderr: string;
   diff: string;
   inspect: string;
+  /** How the workspace was made, and at which start of the machine. */
+  hydrated: string;
   /** Our own for this job, never part of a bundle and never writable for a container but its `tmp`. */
   scratch: string;
+  tmp: string;
+  /** Bundles, unpacked: a directory for each hash. */
+  staged: string;
+  /** The repository as we see it: our own configuration over the objects of the workspace's. */
+  git: string;
+  /** What the workspace was before the job. */
+  before: string;
 };
 
+/** Ids come from outside: one that could leave its place in a path stands there as its hash. */
 export function workspacePaths(
-  { overrides, paths }: Pick<Context, 'overrides' | 'paths'>,
+  { overrides, paths }: Pick<BaseContext, 'overrides' | 'paths'>,
   { runId, jobId }: { runId: string; jobId: string },
 ): WorkspacePaths {
   const runs = runsDir({ overrides, paths });
   const run = join(runs, safeFileId(runId));
   const artifacts = join(run, 'artifacts');
   const job = join(artifacts, safeFileId(jobId));
+  const scratch = join(run, 'scratch', safeFileId(jobId));
   return {
-    ...{ runs, run, artifacts, job },
+    ...{ runs, run, artifacts, job, scratch },
     workspace: join(run, 'workspace'),
     share: join(artifacts, 'shared'),
     in: join(job, 'in'),
@@ -42,10 +54,14 @@ export function workspacePaths(
     stderr: join(job, 'stderr.log'),
     diff: join(job, 'diff.patch'),
     inspect: join(job, 'container.inspect.json'),
-    scratch: join(run, 'scratch', safeFileId(jobId)),
+    hydrated: join(run, 'hydrated.json'),
+    tmp: join(scratch, 'tmp'),
+    staged: join(scratch, 'staged'),
+    git: join(scratch, 'git'),
+    before: join(scratch, 'before.json'),
   };
 }
 
-export function runsDir({ overrides, paths }: Pick<Context, 'overrides' | 'paths'>): string {
+export function runsDir({ overrides, paths }: Pick<BaseContext, 'overrides' | 'paths'>): string {
   return join(overrides.PLOYD_CACHE_HOME ?? join(paths.cacheDir, 'jobs'), 'runs');
 }

@@ -1,0 +1,45 @@
+// What the workspace was before a job, on disk until the job has ended: what came of it is told by comparison.
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeFileAtomic } from '../../state/atomic-file.ts';
+import { isRecord } from '../../state/shape.ts';
+import { askGit, type GitContext, openGit } from './git.ts';
+import type { WorkspacePaths } from './paths.ts';
+import { readHead } from './repository.ts';
+import { beginIndex, stageWorkspace } from './stage.ts';
+
+export type Before = { commit: string; tree: string };
+
+export async function writeBefore(paths: WorkspacePaths, before: Before): Promise<void> {
+  await writeFileAtomic(paths.before, `${JSON.stringify(before)}\n`, { keepPrevious: false });
+}
+
+/** The workspace as it is now. Its index is kept: what has not changed since is not read again. */
+export async function stageAfter(ctx: GitContext, paths: WorkspacePaths): Promise<Before & { treeOut: string }> {
+  await openGit(paths);
+  const before = await readBefore(ctx, paths);
+  const hasIndex = await stat(join(paths.git, 'index')).then(
+    () => true,
+    () => false,
+  );
+  if (!hasIndex) await beginIndex(ctx, paths, before.commit);
+  return { ...before, treeOut: await stageWorkspace(ctx, paths) };
+}
+
+/** Where the record is lost: as if the job had begun with what HEAD has now. */
+async function readBefore(ctx: GitContext, paths: WorkspacePaths): Promise<Before> {
+  const raw = await readFile(paths.before, 'utf8').then(parseJson, () => undefined);
+  if (isRecord(raw) && typeof raw['commit'] === 'string' && typeof raw['tree'] === 'string') {
+    return { commit: raw['commit'], tree: raw['tree'] };
+  }
+  const { commit } = await readHead(paths.workspace);
+  return { commit, tree: await askGit(ctx, paths, ['rev-parse', '--verify', `${commit}^{tree}`]) };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

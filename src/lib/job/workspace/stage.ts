@@ -1,0 +1,78 @@
+// The whole workspace as a tree of git's, by an index of ours. Submodules are never looked into by git: it would run itself in
+// them under their own configuration, and so whatever that names.
+import { lstat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type GitContext, type GitPlace, askGit, runGit, streamGit } from './git.ts';
+import { isDirectory, readHead } from './repository.ts';
+
+type Link = { path: string; commit: string };
+
+const noObject = '0'.repeat(40);
+
+/** Begins the index with a commit or tree. What is tracked stays so, though a rule ignores it. */
+export async function beginIndex(ctx: GitContext, place: GitPlace, base: string): Promise<void> {
+  await runGit(ctx, place, ['read-tree', base]);
+}
+
+/** Everything in the workspace but what is ignored goes into the index. Gives its tree. Assumes `beginIndex`. */
+export async function stageWorkspace(ctx: GitContext, place: GitPlace): Promise<string> {
+  const links = await listLinks(ctx, place);
+  if (links.length > 0) await updateIndex(ctx, place, links.map(({ path }) => `0 ${noObject}\t${path}`));
+  const kept: Link[] = [];
+  for (const link of links) {
+    const path = join(place.workspace, link.path);
+    if (await isPlainDirectory(place.workspace, link.path)) kept.push({ ...link, commit: await findCommit(path, link) });
+  }
+  const paths = ['.', ...kept.map(({ path }) => `:(top,exclude,literal)${path}`)].join('\0');
+  await runGit(ctx, place, ['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { input: paths });
+  if (kept.length > 0)
+    await updateIndex(ctx, place, kept.map(({ path, commit }) => `160000 ${commit}\t${path}`));
+  return await askGit(ctx, place, ['write-tree']);
+}
+
+async function updateIndex(ctx: GitContext, place: GitPlace, entries: readonly string[]): Promise<void> {
+  await runGit(ctx, place, ['update-index', '-z', '--index-info'], { input: `${entries.join('\0')}\0` });
+}
+
+/** Submodules as the index has them. */
+async function listLinks(ctx: GitContext, place: GitPlace): Promise<Link[]> {
+  const links: Link[] = [];
+  for await (const entry of splitEntries(streamGit(ctx, place, ['ls-files', '--stage', '-z']))) {
+    const [, commit, path] = /^160000 ([0-9a-f]{40}) \d\t(.*)$/s.exec(entry) ?? [];
+    if (commit !== undefined && path !== undefined) links.push({ path, commit });
+  }
+  return links;
+}
+
+async function* splitEntries(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let rest = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    const bytes = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
+    let start = 0;
+    for (let end = bytes.indexOf(0); end >= 0; end = bytes.indexOf(0, start)) {
+      yield bytes.toString('utf8', start, end);
+      start = end + 1;
+    }
+    rest = Buffer.from(bytes.subarray(start));
+  }
+}
+
+/** Each part of the way is a directory, none a link. */
+async function isPlainDirectory(workspace: string, path: string): Promise<boolean> {
+  let directory = workspace;
+  for (const part of path.split('/')) {
+    directory = join(directory, part);
+    if (!(await isDirectory(directory))) return false;
+  }
+  return true;
+}
+
+/** What is checked out there where it tells so itself; else what the index had. */
+async function findCommit(path: string, link: Link): Promise<string> {
+  const about = await lstat(join(path, '.git')).catch(() => undefined);
+  if (about?.isDirectory() !== true) return link.commit;
+  return await readHead(path).then(
+    ({ commit }) => commit,
+    () => link.commit,
+  );
+}
