@@ -5,8 +5,8 @@ import { parseWait } from '../lib/lock/wait.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import type { CommandInput } from './command.ts';
 
-export async function run({ options, loadContext }: CommandInput): Promise<Outcome> {
+export async function run({ base, options, loadContext }: CommandInput): Promise<Outcome> {
   const windowMs = parseWindow(options['window']);
   const waitMs = parseWait(options['wait']);
-  return await runClaim(await loadContext(), { windowMs, waitMs });
+  return await runClaim(base, { windowMs, waitMs, loadContext });
 }

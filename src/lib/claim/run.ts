@@ -1,8 +1,9 @@
 // `reeve claim`: one pass over the jobs that this node has already, then claims until the window ends. Jobs run in processes of
 // their own; an activation that is killed leaves nothing that the next one would not find.
 import { ensureIdentity } from '../bootstrap/identity.ts';
+import { readInvocation } from '../config/environment.ts';
 import { requireSection } from '../config/rules.ts';
-import type { Context } from '../context.ts';
+import type { BaseContext, Context } from '../context.ts';
 import { openControlPlane } from '../control-plane/client.ts';
 import { openEngine } from '../docker/client.ts';
 import { UnavailableError } from '../errors.ts';
@@ -17,13 +18,26 @@ import { planClaim } from './plan.ts';
 import { type PollReport, pollForWindow } from './poll.ts';
 import type { ClaimSession } from './session.ts';
 
-export type ClaimOptions = { windowMs: number; waitMs: number; random?: () => number };
+export type ClaimOptions = { windowMs: number; waitMs: number; loadContext(): Promise<Context> };
 
-export async function runClaim(ctx: Context, options: ClaimOptions): Promise<Outcome> {
+/** The timer starts the next window as soon as one has ended: one that cannot even begin must not spin. */
+const shortestMs = 10_000;
+
+export async function runClaim(base: BaseContext, options: ClaimOptions): Promise<Outcome> {
+  const startedAtMs = performance.now();
+  try {
+    return await claimUnderLock(await options.loadContext(), options);
+  } finally {
+    const leftMs = Math.min(shortestMs, options.windowMs) - (performance.now() - startedAtMs);
+    if (readInvocation().unit && leftMs > 0) await base.clock.sleep(leftMs, base.signal);
+  }
+}
+
+async function claimUnderLock(ctx: Context, options: ClaimOptions): Promise<Outcome> {
   const jobs = requireSection(ctx.config, 'jobs');
   const work = async (): Promise<Outcome> => {
     await ensureIdentity(ctx, jobs);
-    const session = openSession(ctx, jobs, options.random ?? Math.random);
+    const session = openSession(ctx, jobs, Math.random);
     try {
       return await claim(session, options.windowMs);
     } finally {
