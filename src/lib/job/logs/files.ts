@@ -2,6 +2,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { LogPart } from '../../docker/types.ts';
 import { fileError } from '../../state/file-error.ts';
+import { createByteStore } from './byte-store.ts';
 
 export type LogFiles = { write(part: LogPart): Promise<void> | void; close(): Promise<void> };
 
@@ -24,18 +25,16 @@ async function openLogFile(path: string) {
   const handle: FileHandle = await open(path, 'w', 0o600).catch((error: unknown) => {
     throw fileError('write', path, error);
   });
-  let kept: Buffer[] = [];
-  let keptBytes = 0;
+  const kept = createByteStore(flushBytes);
   const flush = async (): Promise<void> => {
-    const bytes = Buffer.concat(kept, keptBytes);
-    kept = [];
-    keptBytes = 0;
+    const { bytes, giveBack } = kept.take();
     await handle.writeFile(bytes).catch((error: unknown) => {
       throw fileError('write', path, error);
     });
+    giveBack();
   };
   // For whoever reads along.
-  const timer = setInterval(() => void (keptBytes > 0 && pending === undefined && start()), 1000);
+  const timer = setInterval(() => void (kept.size > 0 && pending === undefined && start()), 1000);
   let pending: Promise<void> | undefined;
   let failure: { error: unknown } | undefined;
   const start = (): Promise<void> => {
@@ -49,9 +48,8 @@ async function openLogFile(path: string) {
     return pending;
   };
   const write = (bytes: Uint8Array): Promise<void> | void => {
-    kept.push(Buffer.from(bytes));
-    keptBytes += bytes.length;
-    if (keptBytes < flushBytes) return undefined;
+    kept.add(bytes);
+    if (kept.size < flushBytes) return undefined;
     return (async () => {
       if (pending !== undefined) await pending;
       await start();
@@ -63,7 +61,7 @@ async function openLogFile(path: string) {
     close: async () => {
       clearInterval(timer);
       while (pending !== undefined) await pending;
-      if (keptBytes > 0 && failure === undefined) await flush();
+      if (kept.size > 0 && failure === undefined) await flush();
       await handle.close();
     },
   };

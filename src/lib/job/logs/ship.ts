@@ -1,4 +1,5 @@
 // The log of a container to the server and to the job's files, from its first byte to its last, whatever breaks on the way.
+import { setFlagsFromString } from 'node:v8';
 import { ContainerMissingError, EngineError } from '../../docker/errors.ts';
 import type { LogPart } from '../../docker/types.ts';
 import { describeError, UnavailableError } from '../../errors.ts';
@@ -26,6 +27,7 @@ const lastTryMs = 600_000;
 /** Resolves with all of it sent, dropped for a reason that was told, or gone with the container. */
 export async function shipLog(session: JobSession, options: ShipOptions): Promise<void> {
   if (session.progress.logs.closed) return;
+  keepMemoryFlat();
   const { clock } = session.ctx;
   let endedAtMs: number | undefined;
   options.ended.then(
@@ -43,6 +45,11 @@ export async function shipLog(session: JobSession, options: ShipOptions): Promis
   });
   await shipUntilEnd(session, options, send);
   session.change({ logs: { ...session.progress.logs, closed: true } });
+}
+
+/** Lines are garbage as soon as they are sent: room for more of it would only make the process larger. */
+function keepMemoryFlat(): void {
+  setFlagsFromString('--semi-space-growth-factor=1');
 }
 
 async function shipUntilEnd(session: JobSession, options: ShipOptions, send: SendChunk): Promise<void> {
@@ -129,13 +136,17 @@ async function judgeCut(session: JobSession, error: unknown): Promise<'gone' | U
 
 function createBatch(uploader: Uploader) {
   let text = '';
+  // The uploader has copied what it is given by the time it asks for more.
+  let scratch = Buffer.alloc(0);
   let isAsked = false;
   let last: Promise<void> = Promise.resolve();
   const flush = (): Promise<void> => {
     last = last.then(async () => {
-      const bytes = Buffer.from(text);
+      const taken = text;
       text = '';
-      if (bytes.length > 0) await uploader.write(bytes);
+      if (taken === '') return;
+      if (taken.length * 3 > scratch.length) scratch = Buffer.allocUnsafeSlow(taken.length * 3);
+      await uploader.write(scratch.subarray(0, scratch.write(taken)));
     });
     return last;
   };

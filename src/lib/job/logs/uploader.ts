@@ -2,6 +2,7 @@
 // they are is written down before they are sent, so that after a crash exactly these go out under it again.
 import type { LogProgress } from '../../jobs/records.ts';
 import { limits } from '../../ploy/limits.ts';
+import { createByteStore } from './byte-store.ts';
 import type { SendChunk } from './send.ts';
 
 export type Uploader = {
@@ -30,8 +31,7 @@ class ChunkQueue implements Uploader {
   /** The chunk that a run before has written down: its bounds are given. */
   #resumed: LogProgress['pending'];
   #fromBytes: number;
-  #buffered: Buffer[] = [];
-  #size = 0;
+  readonly #filling = createByteStore(limits.chunkBytes);
   #sending: Promise<void> | undefined;
   #failure: { error: unknown } | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -51,7 +51,8 @@ class ChunkQueue implements Uploader {
     this.#skip -= skipped;
     const left = await this.#fillResumed(bytes.subarray(skipped));
     if (left.length === 0) return;
-    if (this.#size > 0 && this.#size + left.length > limits.chunkBytes) await this.#sendNext();
+    const { size } = this.#filling;
+    if (size > 0 && size + left.length > limits.chunkBytes) await this.#sendNext();
     this.#add(left);
   }
 
@@ -70,16 +71,14 @@ class ChunkQueue implements Uploader {
   async #fillResumed(bytes: Buffer): Promise<Buffer> {
     if (this.#resumed === undefined || bytes.length === 0) return bytes;
     const { toBytes } = this.#resumed;
-    const wanted = bytes.subarray(0, toBytes - this.#fromBytes - this.#size);
-    this.#buffered.push(wanted);
-    this.#size += wanted.length;
-    if (this.#fromBytes + this.#size === toBytes) await this.#sendNext();
+    const wanted = bytes.subarray(0, toBytes - this.#fromBytes - this.#filling.size);
+    this.#filling.add(wanted);
+    if (this.#fromBytes + this.#filling.size === toBytes) await this.#sendNext();
     return bytes.subarray(wanted.length);
   }
 
   #add(bytes: Buffer): void {
-    this.#buffered.push(bytes);
-    this.#size += bytes.length;
+    this.#filling.add(bytes);
     this.#timer ??= setTimeout(() => {
       this.#isDue = true;
       if (this.#sending === undefined) this.#start();
@@ -97,16 +96,15 @@ class ChunkQueue implements Uploader {
   }
 
   #start(): void {
-    if (this.#size === 0 || this.#failure !== undefined) return;
+    if (this.#filling.size === 0 || this.#failure !== undefined) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#isDue = false;
-    const [bytes, fromBytes] = [Buffer.concat(this.#buffered, this.#size), this.#fromBytes];
-    const toBytes = fromBytes + this.#size;
+    const { bytes, giveBack } = this.#filling.take();
+    const fromBytes = this.#fromBytes;
+    const toBytes = fromBytes + bytes.length;
     const resumedNo = this.#resumed?.toBytes === toBytes ? this.#resumed.chunkNo : undefined;
     this.#resumed = undefined;
-    this.#buffered = [];
-    this.#size = 0;
     this.#fromBytes = toBytes;
     this.#sending = this.#send({ bytes, fromBytes, toBytes, resumedNo })
       .catch((error: unknown) => {
@@ -114,6 +112,7 @@ class ChunkQueue implements Uploader {
       })
       .finally(() => {
         this.#sending = undefined;
+        giveBack();
         if (this.#isDue) this.#start();
       });
   }
