@@ -1,5 +1,8 @@
 // The commands of jobs, as data.
 import type { CommandSpec } from './command.ts';
+import { yesOption } from './options.ts';
+
+const idArgument = { name: '<job>', description: 'id of the job' };
 
 export const jobCommands: readonly CommandSpec[] = [
   {
@@ -12,10 +15,36 @@ export const jobCommands: readonly CommandSpec[] = [
   {
     path: 'job run',
     summary: 'bring one job to its end, for its unit',
-    arguments: [{ name: '<job>', description: 'id of the job' }],
+    arguments: [idArgument],
     locks: true,
     hidden: true,
     load: () => import('./job-run.ts'),
+  },
+  {
+    path: 'job list',
+    summary: 'the open jobs of this node, and those that ended in the last day',
+    options: [{ flags: '--all', description: 'all that ended and are still kept' }],
+    load: () => import('./job-list.ts'),
+  },
+  {
+    path: 'job show',
+    summary: 'all that is known of one job, whether open or ended',
+    arguments: [idArgument],
+    load: () => import('./job-show.ts'),
+  },
+  {
+    path: 'job logs',
+    summary: 'the output of one job: its stdout to stdout, its stderr to stderr',
+    arguments: [idArgument],
+    options: [{ flags: '-f, --follow', description: 'until the job has ended' }],
+    load: () => import('./job-logs.ts'),
+  },
+  {
+    path: 'job cancel',
+    summary: 'ask for the end of one open job',
+    arguments: [idArgument],
+    options: [{ flags: '--reason <text>', description: 'why, for whoever wonders' }, yesOption],
+    load: () => import('./job-cancel.ts'),
   },
   {
     path: 'api jobs',

@@ -62,7 +62,8 @@ export function firstWords({ commands }: CompletionTree): { word: string; summar
 }
 
 function describeFlag({ flags, description }: { flags: string; description: string }): Flag {
-  const [name = '', value] = flags.split(' ');
+  // `-f, --follow` is completed by its long form.
+  const [name = '', value] = flags.replace(/^-\w, /, '').split(' ');
   return { name, description, value: describeValue(value) };
 }
 

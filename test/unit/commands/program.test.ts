@@ -66,3 +66,21 @@ describe('flags', () => {
     }
   });
 });
+
+describe('`-config PATH` of the seed systems (P3)', () => {
+  it.each([
+    ['claim', ['claim', '-config', '/etc/ployd.yaml']],
+    ['claim', ['-config', '/etc/ployd.yaml', 'claim', '--window', '5']],
+    ['claim', ['claim', '-config=/etc/ployd.yaml']],
+    ['job list', ['job', 'list', '-config', '/etc/ployd.yaml']],
+    ['job logs', ['job', '-config', '/etc/ployd.yaml', 'logs', '-f', 'job-1']],
+    ['job run', ['job', 'run', 'job-1', '-config', '/etc/ployd.yaml']],
+    ['api jobs', ['api', 'jobs', '-config=/etc/ployd.yaml']],
+    ['heartbeat', ['heartbeat', '-config', '/etc/ployd.yaml']],
+  ])('is `--config` of %s, wherever it stands: %j', async (path, words) => {
+    expect(await parseCommandLine(words, '1.2.3')).toMatchObject({
+      spec: { path },
+      options: { config: '/etc/ployd.yaml' },
+    });
+  });
+});

@@ -39,6 +39,15 @@ describe('the commands for completion', () => {
     ]);
   });
 
+  it('have the long form of a flag that has a short one as well', () => {
+    const follow = { flags: '-f, --follow', description: 'stay' };
+    const [command] = describeCommands(
+      [{ path: 'job logs', summary: 'output', options: [follow] }],
+      [],
+    ).commands;
+    expect(command?.flags).toEqual([{ name: '--follow', description: 'stay', value: 'none' }]);
+  });
+
   it('have arguments that are files, programs, words or unknown', () => {
     expect(tree.commands.map(({ path, argument }) => [path, argument])).toEqual([
       ['lock', 'program'],
