@@ -7,8 +7,9 @@ import type { ContainerEnd } from '../jobs/records.ts';
 import { buildCompletion } from '../ploy/completion.ts';
 import type { CompletionBody, CompletionStats, TimingName } from '../ploy/wire.ts';
 import { shipRest } from './follow.ts';
-import { collectResults, findPaths } from './results.ts';
+import { collectResults } from './results.ts';
 import type { JobSession } from './session.ts';
+import { workspacePaths } from './workspace/paths.ts';
 
 export async function finishJob(session: JobSession): Promise<CompletionBody> {
   const end = requireEnd(session);
@@ -16,7 +17,7 @@ export async function finishJob(session: JobSession): Promise<CompletionBody> {
   const { understood, progress, claim } = session;
   const isCancelled = progress.cancelled !== undefined;
   if (understood.kind === 'work') {
-    session.logPaths = findPaths(session.ctx, claim);
+    session.logPaths = workspacePaths(session.ctx, claim);
     if (end.exitCode !== 0 || isCancelled) await keepInspection(session);
   }
   await shipRest(session);
@@ -60,7 +61,7 @@ async function readUsage({ engine, containerId, ctx }: JobSession): Promise<Cont
 
 /** For whoever asks why it failed, as the original leaves it. */
 async function keepInspection(session: JobSession): Promise<void> {
-  const { inspect } = findPaths(session.ctx, session.claim);
+  const { inspect } = workspacePaths(session.ctx, session.claim);
   try {
     const document = await session.engine.inspectContainerRaw(session.containerId);
     if (document === undefined) return;

@@ -8,10 +8,12 @@ import type { CompletionBody } from '../ploy/wire.ts';
 import { planLimits } from './container/limits.ts';
 import { pullJobImage } from './container/pull.ts';
 import { buildJobContainer, containerName } from './container/spec.ts';
+import { findContainer } from './find-container.ts';
 import type { JobFacts, JobStepKind } from './plan.ts';
-import type { PreparedWorkspace } from './results.ts';
 import type { JobSession } from './session.ts';
 import type { CancelWatch } from './watch-cancel.ts';
+import { workspacePaths } from './workspace/paths.ts';
+import type { PreparedWorkspace } from './workspace/prepare.ts';
 
 /** What this process knows besides the records. */
 export type JobWork = {
@@ -46,9 +48,8 @@ export const handlers: Readonly<Record<JobStepKind, Handler>> = {
   start: startOrLeave,
   follow: async (work) => {
     const { followContainer } = await import('./follow.ts');
-    const { findPaths } = await import('./results.ts');
-    if (work.session.understood.kind === 'work')
-      work.session.logPaths = findPaths(work.session.ctx, work.session.claim);
+    const { session } = work;
+    if (session.understood.kind === 'work') session.logPaths = workspacePaths(session.ctx, session.claim);
     work.container = (await followContainer(work.session, work.watch)) ? 'ended' : 'none';
   },
   'give-up': async ({ session, watch }) => {
@@ -89,11 +90,14 @@ async function orFail({ session }: JobWork, step: () => Promise<void>): Promise<
 
 async function prepare(work: JobWork): Promise<void> {
   const { session } = work;
-  const { execution } = requireContainerWork(session);
+  const { execution, payload } = requireContainerWork(session);
   const pulled = session.time('pull', () => pullJobImage(session, execution.image));
   pulled.catch(() => {});
-  const { makeReady } = await import('./results.ts');
-  work.workspace = await session.time('hydrate', () => makeReady(session));
+  const { prepareWorkspace } = await import('./workspace/prepare.ts');
+  const { ctx, controlPlane } = session;
+  work.workspace = await session.time('hydrate', () =>
+    prepareWorkspace(ctx, { payload, execution, controlPlane, signal: ctx.signal }),
+  );
   session.logPaths = work.workspace.paths;
   await pulled;
   session.requireGoingOn();
@@ -183,20 +187,24 @@ async function deliver(work: JobWork): Promise<void> {
   work.end = 'undelivered';
 }
 
-/** The container goes last: until the job is closed it is what the job would be taken up by. */
+/** The server knows how it ended: the container is of no use any more, and would only be left behind by a crash. */
 async function close(work: JobWork): Promise<void> {
   const { session } = work;
-  const { ctx, place, engine } = session;
+  const { ctx, place, progress } = session;
+  if (progress.phase !== 'preparing') await session.time('remove', () => removeContainer(session));
   await session.record({});
   await closeJob(ctx, place.key);
   work.end = 'closed';
-  // By its name as well: one that was asked for and never seen may be there.
-  const id = session.progress.containerId ?? session.claim.containerId ?? containerName(place.key);
-  if (session.progress.phase === 'preparing') return;
-  await engine.removeContainer(id, { force: true, anonymousVolumes: true }).catch((error: unknown) => {
-    if (!(error instanceof UnavailableError))
-      ctx.log.warning(describeError(error), { job: session.claim.jobId });
-  });
+}
+
+/** By its name as well: one that was asked for and never seen may be there. Only with the job's labels. */
+async function removeContainer({ engine, ctx, place, claim, progress }: JobSession): Promise<void> {
+  try {
+    const found = await findContainer(engine, { key: place.key, claim, progress });
+    if (found !== undefined) await engine.removeContainer(found.id, { force: true, anonymousVolumes: true });
+  } catch (error) {
+    ctx.log.warning(`cannot remove the container: ${describeError(error)}`, { job: claim.jobId });
+  }
 }
 
 function requireContainerWork({ understood }: JobSession) {

@@ -1,59 +1,126 @@
-// What the run's workspace has to do with a job: made ready before, and looked through after.
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { Context } from '../context.ts';
-import type { BindMount } from '../docker/types.ts';
-import type { ContainerEnd, JobClaim } from '../jobs/records.ts';
-import { containerDirs } from '../ploy/names.ts';
-import type { CompletionStats } from '../ploy/wire.ts';
+// What a job has left in the run's workspace, told to the server: its diff, the hash of the tree, and the artifacts.
+import { readFile } from 'node:fs/promises';
+import { ControlPlaneError } from '../control-plane/control-plane.ts';
+import { describeError, InternalError, ReeveError } from '../errors.ts';
+import { claimBackoff, planBackoffMs } from '../http/retry.ts';
+import type { ContainerEnd } from '../jobs/records.ts';
+import { toTerminalStatus } from '../ploy/completion.ts';
+import type { ClaimPayload, CompletionStats } from '../ploy/wire.ts';
 import type { JobSession } from './session.ts';
+import { buildArtifactBundle, bundleName, isBundleWanted, maxBundleBytes } from './workspace/artifacts.ts';
+import { commitBaseline } from './workspace/baseline.ts';
+import { collectDiff } from './workspace/diff.ts';
+import { type WorkspacePaths, workspacePaths } from './workspace/paths.ts';
+import { computeRepoShaOut } from './workspace/repo-sha.ts';
 
-export type JobPaths = {
-  workspace: string;
-  in: string;
-  out: string;
-  share: string;
-  stdout: string;
-  stderr: string;
-  inspect: string;
-};
-
-export type PreparedWorkspace = { binds: readonly BindMount[]; paths: JobPaths };
-
+/** `error` is why a job that ran well is none. */
 export type Results = { error?: string; repoShaOut?: string };
 
-export function findPaths({ overrides, paths }: Context, { runId, jobId }: JobClaim): JobPaths {
-  const root = join(overrides.PLOYD_CACHE_HOME ?? join(paths.cacheDir, 'jobs'), 'runs', runId);
-  const job = join(root, 'artifacts', jobId);
-  return {
-    workspace: join(root, 'workspace'),
-    in: join(job, 'in'),
-    out: join(job, 'out'),
-    share: join(root, 'artifacts/shared'),
-    stdout: join(job, 'stdout.log'),
-    stderr: join(job, 'stderr.log'),
-    inspect: join(job, 'container.inspect.json'),
-  };
+export type ResultsAbout = { end: ContainerEnd; timings: CompletionStats['timings'] };
+
+type Finishing = ResultsAbout & { session: JobSession; payload: ClaimPayload; paths: WorkspacePaths };
+
+/** So often is an upload tried while the server has trouble of its own: eight seconds in all. */
+const maxAttempts = 6;
+
+export async function collectResults(session: JobSession, about: ResultsAbout): Promise<Results> {
+  const { understood, ctx, claim } = session;
+  if (understood.kind !== 'work') return {};
+  const finishing = { ...about, session, payload: understood.payload, paths: workspacePaths(ctx, claim) };
+  const results = await readTree(finishing);
+  await sendArtifacts(finishing, results);
+  return results;
 }
 
-export async function makeReady(session: JobSession): Promise<PreparedWorkspace> {
-  const paths = findPaths(session.ctx, session.claim);
-  for (const path of [paths.workspace, paths.in, paths.out, paths.share]) {
-    await mkdir(path, { recursive: true, mode: 0o755 });
+async function readTree(finishing: Finishing): Promise<Results> {
+  const { session, payload, end, paths } = finishing;
+  const { ctx } = session;
+  const { id: runId, job_id: jobId, repo_sha_in: repoShaIn } = payload;
+  try {
+    if (payload.job_type === 'mig') await sendDiff(finishing);
+    if (end.exitCode !== 0) return {};
+    if (payload.job_type === 'mig') await commitBaseline(ctx, paths, { runId, jobId, signal: ctx.signal });
+    if (repoShaIn === undefined) return {};
+    return { repoShaOut: await computeRepoShaOut(ctx, paths, repoShaIn, ctx.signal) };
+  } catch (error) {
+    session.requireGoingOn();
+    if (!(error instanceof ReeveError) || error instanceof InternalError) throw error;
+    // What failed by itself keeps its own end.
+    if (end.exitCode === 0) return { error: describeError(error) };
+    await session.tell('warn', describeError(error));
+    return {};
   }
-  const bind = (source: string, target: string): BindMount => ({ source, target, readOnly: false });
-  const binds = [
-    bind(paths.workspace, containerDirs.workspace),
-    bind(paths.out, containerDirs.out),
-    bind(paths.in, containerDirs.in),
-    bind(paths.share, containerDirs.share),
-  ];
-  return { binds, paths };
 }
 
-export async function collectResults(
-  _session: JobSession,
-  _about: { end: ContainerEnd; timings: CompletionStats['timings'] },
-): Promise<Results> {
-  return {};
+/** Once: what is recorded as sent by a run before is not sent again. */
+async function sendDiff({ session, payload, end, paths, timings }: Finishing): Promise<void> {
+  if (session.progress.steps.some(({ name }) => name === 'diff')) return;
+  const { ctx, controlPlane } = session;
+  const { id: runId, job_id: jobId } = payload;
+  const diff = await session.time('diff', () => collectDiff(ctx, paths, ctx.signal));
+  if (diff === undefined) return;
+  const { gzip } = diff;
+  if (gzip === undefined) {
+    await session.tell(
+      'warn',
+      `the diff of job ${jobId} is larger than the server takes: it is kept on the node`,
+    );
+  } else {
+    const summary = {
+      job_type: payload.job_type,
+      exit_code: end.exitCode,
+      files_changed: diff.filesChanged,
+      lines_added: diff.linesAdded,
+      lines_removed: diff.linesRemoved,
+      timings,
+    };
+    await sendPatiently(session, () => controlPlane.uploadDiff({ runId, jobId, gzip, summary }));
+  }
+  await session.record({});
+}
+
+/** Their loss is told and changes nothing about how the job has ended. */
+async function sendArtifacts({ session, payload, end, paths }: Finishing, results: Results): Promise<void> {
+  const { understood, ctx, controlPlane } = session;
+  if (understood.kind !== 'work') return;
+  const { id: runId, job_id: jobId } = payload;
+  const { status } = toTerminalStatus({
+    exitCode: results.error === undefined ? end.exitCode : undefined,
+    isCancelled: false,
+  });
+  const isLast = payload.next_id === null;
+  const gatesDisabled = understood.gatesDisabled;
+  if (!isBundleWanted({ jobType: payload.job_type, isLast, gatesDisabled, status })) return;
+  try {
+    const bundle = await session.time('artifacts', () => buildArtifactBundle(ctx, paths, ctx.signal));
+    if (bundle === undefined) return;
+    if (bundle.sizeBytes > maxBundleBytes) {
+      await session.tell(
+        'warn',
+        `the artifacts of job ${jobId} are larger than the server takes: they stay on the node`,
+      );
+      return;
+    }
+    const tarGz = await readFile(bundle.file);
+    await sendPatiently(session, () =>
+      controlPlane.uploadArtifact({ runId, jobId, tarGz, name: bundleName }),
+    );
+  } catch (error) {
+    session.requireGoingOn();
+    await session.tell('warn', describeError(error));
+  }
+}
+
+async function sendPatiently(session: JobSession, send: () => Promise<void>): Promise<void> {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      await send();
+      return;
+    } catch (error) {
+      session.requireGoingOn();
+      const isWorthIt = error instanceof ControlPlaneError && error.isTransient;
+      if (!isWorthIt || failures >= maxAttempts) throw error;
+    }
+    await session.ctx.clock.sleep(planBackoffMs(claimBackoff, failures, Math.random()), session.ctx.signal);
+  }
 }
