@@ -1,13 +1,15 @@
-// The bundle of a run's artifacts: when it is wanted, and how it is packed. The same files give the same bytes.
-import { createWriteStream } from 'node:fs';
-import { lstat, mkdir, readdir, readlink, realpath } from 'node:fs/promises';
-import { dirname, join, relative, resolve } from 'node:path';
-import { Readable } from 'node:stream';
+// The bundle of a run's artifacts: when it is wanted, and how it is packed. What is in it depends on the files alone, not on when
+// or in which order they came; links that leave stay out, as whoever unpacks it would follow them.
+import { createWriteStream, type Dirent } from 'node:fs';
+import { mkdir, readdir, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { Context } from '../../context.ts';
+import { createGzip } from 'node:zlib';
+import { StepError } from '../../errors.ts';
 import { streamProgram } from '../../exec/run.ts';
 import { limits } from '../../ploy/limits.ts';
 import type { JobType, TerminalStatus } from '../../ploy/wire.ts';
+import { isInside } from './members.ts';
 import type { WorkspacePaths } from './paths.ts';
 
 export const bundleName = 'repo-artifacts';
@@ -29,86 +31,97 @@ export function isBundleWanted({ jobType, isLast, gatesDisabled, status }: Bundl
   return jobType === 'mig' && isLast && gatesDisabled;
 }
 
-const packTimeoutMs = 10 * 60_000;
+/** Below it in the archive. */
+const root = 'artifacts';
+const packMs = 15 * 60_000;
+const maxMembers = 200_000;
+/** A bundle of which so much has been packed is too large by far; the rest would only cost time. */
+const stopBytes = 2 * maxBundleBytes;
 
-/** Undefined where there is no file. One that is too large is packed no further: `sizeBytes` says that it is. */
+/** Undefined where there is no file. */
 export async function buildArtifactBundle(
-  _ctx: Context,
+  _ctx: unknown,
   paths: WorkspacePaths,
   signal: AbortSignal,
 ): Promise<{ file: string; sizeBytes: number } | undefined> {
-  if (!(await hasFile(paths.artifacts))) return undefined;
-  await mkdir(paths.scratch, { recursive: true, mode: 0o750 });
-  const file = join(paths.scratch, 'artifacts.tar.gz');
-  let sizeBytes = 0;
-  const measure = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const chunk of streamProgram(['tar', ...packArgs, `--directory=${paths.run}`], {
-      input: Readable.from(listMembers(paths.artifacts, paths.run)),
-      env: { LC_ALL: 'C', TZ: 'UTC' },
-      ...{ timeoutMs: packTimeoutMs, signal, okStatuses: [0, 1] },
+  const members: string[] = [];
+  const hasFiles = await listMembers(paths.artifacts, '', members);
+  if (!hasFiles) return undefined;
+  await mkdir(paths.scratch, { recursive: true, mode: 0o700 });
+  const list = join(paths.scratch, 'members');
+  const file = join(paths.scratch, `${bundleName}.tar.gz`);
+  await writeFile(
+    list,
+    members
+      .sort()
+      .map((name) => `./${name}\0`)
+      .join(''),
+  );
+  await packMembers(paths, { list, file, signal });
+  return { file, sizeBytes: (await stat(file)).size };
+}
+
+/** Pipes, sockets and devices are left out as well. Gives whether there is anything but directories. */
+async function listMembers(top: string, below: string, members: string[]): Promise<boolean> {
+  let hasFiles = false;
+  for (const entry of await readdir(join(top, below), { withFileTypes: true })) {
+    const path = below === '' ? entry.name : `${below}/${entry.name}`;
+    if (!(await isPacked(top, path, entry))) continue;
+    if (members.length >= maxMembers)
+      throw new StepError(`cannot pack ${top}: it has more than ${maxMembers} files`);
+    members.push(path);
+    const isIn = entry.isDirectory() ? await listMembers(top, path, members) : true;
+    hasFiles = hasFiles || isIn;
+  }
+  return hasFiles;
+}
+
+async function isPacked(top: string, path: string, entry: Dirent): Promise<boolean> {
+  return entry.isDirectory() || entry.isFile() || (entry.isSymbolicLink() && (await staysInside(top, path)));
+}
+
+async function staysInside(top: string, path: string): Promise<boolean> {
+  const link = await readlink(join(top, path)).catch(() => undefined);
+  return link !== undefined && isInside(path, link);
+}
+
+/** The members as they are listed, none added by tar itself. A file that grows meanwhile is packed as it was. */
+async function packMembers(
+  paths: WorkspacePaths,
+  { list, file, signal }: { list: string; file: string; signal: AbortSignal },
+): Promise<void> {
+  const argv: [string, ...string[]] = [
+    'tar',
+    ...['--create', '--directory', paths.artifacts, '--no-recursion', '--null', '--files-from', list],
+    ...['--format=pax', '--pax-option=delete=atime,delete=ctime,exthdr.name=%d/PaxHeaders/%f'],
+    ...[
+      '--mtime=@0',
+      '--owner=0',
+      '--group=0',
+      '--numeric-owner',
+      '--no-acls',
+      '--no-selinux',
+      '--no-xattrs',
+    ],
+    ...[`--transform=flags=rh;s,^\\.,${root},`, '--warning=no-file-changed', '--ignore-failed-read'],
+  ];
+  let packed = 0;
+  const gzip = createGzip();
+  gzip.on('data', (chunk: Buffer) => {
+    packed += chunk.length;
+  });
+  const source = async function* (): AsyncGenerator<Uint8Array> {
+    // 1: a file has changed while it was read.
+    for await (const chunk of streamProgram(argv, {
+      signal,
+      timeoutMs: packMs,
+      okStatuses: [0, 1],
+      env: { LC_ALL: 'C' },
     })) {
-      sizeBytes += chunk.length;
+      if (packed > stopBytes) return;
       yield chunk;
-      if (sizeBytes > maxBundleBytes) return;
     }
   };
-  await pipeline(Readable.from(measure(), { objectMode: false }), createWriteStream(file, { mode: 0o600 }), {
-    signal,
-  });
-  return { file, sizeBytes };
-}
-
-/** Names come sorted and by stdin; holes of files stay holes. */
-const packArgs = [
-  ...['--create', '--file=-', '--use-compress-program=gzip -n', '--format=gnu', '--sparse', '--no-recursion'],
-  ...['--owner=0', '--group=0', '--numeric-owner', '--mtime=@0', '--ignore-failed-read'],
-  ...['--null', '--verbatim-files-from', '--files-from=-'],
-];
-
-async function hasFile(directory: string): Promise<boolean> {
-  for await (const entry of walk(directory)) if (entry.kind !== 'directory') return true;
-  return false;
-}
-
-async function* listMembers(root: string, base: string): AsyncGenerator<Buffer> {
-  for await (const { path } of walk(root)) {
-    yield Buffer.concat([relativeTo(base, path), Buffer.from([0])]);
-  }
-}
-
-/** Names are bytes: they need not be text. */
-function relativeTo(base: string, path: Buffer): Buffer {
-  return path.subarray(Buffer.byteLength(base) + 1);
-}
-
-type Walked = { path: Buffer; kind: 'directory' | 'file' | 'link' };
-
-/** Sorted; without sockets and the like, and without links that lead out of the root. */
-async function* walk(root: string): AsyncGenerator<Walked> {
-  const rootAbout = await lstat(root).catch(() => undefined);
-  if (rootAbout?.isDirectory() === true) yield* walkDirectory(Buffer.from(root), root);
-}
-
-async function* walkDirectory(directory: Buffer, root: string): AsyncGenerator<Walked> {
-  yield { path: directory, kind: 'directory' };
-  const entries = await readdir(directory, { withFileTypes: true, encoding: 'buffer' });
-  entries.sort((one, other) => Buffer.compare(one.name, other.name));
-  for (const entry of entries) {
-    const path = Buffer.concat([directory, Buffer.from('/'), entry.name]);
-    if (entry.isDirectory()) yield* walkDirectory(path, root);
-    else if (entry.isFile()) yield { path, kind: 'file' };
-    else if (entry.isSymbolicLink() && (await staysInside(path, root))) yield { path, kind: 'link' };
-  }
-}
-
-async function staysInside(link: Buffer, root: string): Promise<boolean> {
-  const named = resolve(dirname(link.toString()), (await readlink(link, 'buffer')).toString());
-  const real = await realpath(link).catch(() => undefined);
-  const realRoot = await realpath(root);
-  return isBelow(named, root) && (real === undefined || isBelow(real, realRoot));
-}
-
-function isBelow(path: string, root: string): boolean {
-  const way = relative(root, path);
-  return way !== '..' && !way.startsWith('../');
+  await rm(file, { force: true });
+  await pipeline(source, gzip, createWriteStream(file, { mode: 0o600 }));
 }

@@ -15,7 +15,10 @@ export async function writeBefore(paths: WorkspacePaths, before: Before): Promis
 }
 
 /** The workspace as it is now. Its index is kept: what has not changed since is not read again. */
-export async function stageAfter(ctx: GitContext, paths: WorkspacePaths): Promise<Before & { treeOut: string }> {
+export async function stageAfter(
+  ctx: GitContext,
+  paths: WorkspacePaths,
+): Promise<Before & { treeOut: string }> {
   await openGit(paths);
   const before = await readBefore(ctx, paths);
   const hasIndex = await stat(join(paths.git, 'index')).then(

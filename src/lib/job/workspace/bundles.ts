@@ -1,81 +1,93 @@
-// Files that a step asks for, from the server's bundles: each bundle is fetched once, checked against the hash it is named by, and
-// copied to where the container finds it.
-import { lstat, mkdir } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
-import type { ControlPlane } from '../../control-plane/control-plane.ts';
+// Files that a spec brings along: bundles of the server, proven by their hash, unpacked beside the job and put where the job's
+// container is to find them.
+import { chmod, cp, mkdir, rm, stat } from 'node:fs/promises';
+import { dirname, join, posix } from 'node:path';
+import type { Readable } from 'node:stream';
 import type { BindMount } from '../../docker/types.ts';
 import { InputError } from '../../errors.ts';
-import { runProgram } from '../../exec/run.ts';
 import { limits } from '../../ploy/limits.ts';
-import { containerDirs } from '../../ploy/names.ts';
 import type { PlannedFile } from '../../ploy/plan.ts';
-import { fetchArchive, unpackArchive } from './archive.ts';
-import type { ArchiveRules } from './parse-listing.ts';
+import { fileError } from '../../state/file-error.ts';
 import type { WorkspacePaths } from './paths.ts';
+import { fetchArchive, unpackArchive } from './unpack.ts';
 
-const copyTimeoutMs = 10 * 60_000;
+const bundleLimits = {
+  archiveBytes: limits.bundleBytes,
+  members: 100_000,
+  totalBytes: 1024 ** 3,
+  fileBytes: limits.bundleFileBytes,
+  links: false,
+} as const;
 
-export type Materialization = {
-  paths: WorkspacePaths;
-  files: readonly PlannedFile[];
-  controlPlane: Pick<ControlPlane, 'fetchSpecBundle'>;
+export type BundleSource = {
+  fetchSpecBundle(bundleId: string): Promise<Readable>;
   signal: AbortSignal;
 };
 
-/** What has to be mounted for itself: the files in a home. Throws InputError for a bundle that is not what it should be. */
-export async function materializeFiles(about: Materialization): Promise<BindMount[]> {
-  const { files, paths, signal } = about;
-  const bundleIds = new Map(files.map(({ hash, bundleId }) => [hash, bundleId]));
-  for (const [hash, bundleId] of bundleIds) await fetchBundle(about, hash, bundleId);
+/** Gives the mounts that the files need besides the job's own directories. Assumes these to be empty. */
+export async function placeBundles(
+  paths: WorkspacePaths,
+  files: readonly PlannedFile[],
+  source: BundleSource,
+): Promise<BindMount[]> {
+  const hashes = new Map(files.map(({ hash, bundleId }) => [hash, bundleId]));
+  // One after another: each may take as much of the disk as it is allowed to.
+  for (const [hash, bundleId] of hashes) await stageBundle(paths, { hash, bundleId }, source);
   const binds: BindMount[] = [];
-  for (const { section, hash, dst, readOnly } of files) {
-    const source = contentOf(paths, hash);
-    if (section === 'home') binds.push({ source, target: dst, readOnly });
-    else await copyContent(source, join(placeOf(paths, section), relative(containerDirs[section], dst)), signal);
+  // What lies in a directory of another entry's comes after it.
+  for (const file of [...files].sort((a, b) => (a.dst < b.dst ? -1 : 1))) {
+    const bind = await placeFile(paths, file);
+    if (bind !== undefined) binds.push(bind);
   }
   return binds;
 }
 
-export function tmpDir({ scratch }: WorkspacePaths): string {
-  return join(scratch, 'tmp');
-}
-
-function placeOf(paths: WorkspacePaths, section: 'in' | 'out' | 'tmp'): string {
-  return section === 'tmp' ? tmpDir(paths) : paths[section];
-}
-
-function contentOf({ scratch }: WorkspacePaths, hash: string): string {
-  return join(scratch, 'bundles', hash, 'content');
-}
-
-async function fetchBundle(about: Materialization, hash: string, bundleId: string): Promise<void> {
-  const { paths, controlPlane, signal } = about;
+async function stageBundle(
+  paths: WorkspacePaths,
+  { hash, bundleId }: { hash: string; bundleId: string },
+  { fetchSpecBundle, signal }: BundleSource,
+): Promise<void> {
   const what = `bundle ${bundleId}`;
-  const directory = dirname(contentOf(paths, hash));
+  const directory = join(paths.staged, hash);
   const file = `${directory}.tar.gz`;
   await mkdir(directory, { recursive: true, mode: 0o755 });
-  const fetch = async () => await controlPlane.fetchSpecBundle(bundleId);
-  const sha256 = await fetchArchive({ what, fetch, file, signal, maxBytes: limits.bundleBytes });
+  const archive = { what, file, limits: bundleLimits, signal };
+  const sha256 = await fetchArchive(archive, () => fetchSpecBundle(bundleId));
   if (!sha256.startsWith(hash)) {
-    throw new InputError(`cannot use ${what}: its sha256 is ${sha256}, which does not begin with ${hash}`);
+    throw new InputError(`cannot take ${what}: its sha256 is ${sha256}, and the spec names ${hash}`);
   }
-  await unpackArchive({ file, directory, rules: { ...bundleRules, what }, signal });
-  const content = await lstat(contentOf(paths, hash)).catch(() => undefined);
-  if (content === undefined) throw new InputError(`cannot use ${what}: it has no "content"`);
+  await unpackArchive(archive, directory);
+  await rm(file);
 }
 
-const bundleRules: Omit<ArchiveRules, 'what'> = {
-  maxMembers: 100_000,
-  maxTotalBytes: 2 * (1 << 30),
-  maxFileBytes: limits.bundleFileBytes,
-  links: 'none',
-  duplicates: 'none',
-};
-
-/** A directory goes into one that is there. */
-async function copyContent(source: string, target: string, signal: AbortSignal): Promise<void> {
-  const script = 'umask 022 && mkdir -p -- "$3" && exec cp -a --no-preserve=ownership -T -- "$1" "$2"';
-  await runProgram(['sh', '-c', script, 'sh', source, target, dirname(target)], {
-    ...{ signal, timeoutMs: copyTimeoutMs },
+/** In the job's own directories it is a copy, so that what the container leaves there is kept; read-only it is mounted over that. */
+async function placeFile(
+  paths: WorkspacePaths,
+  { section, hash, dst, readOnly }: PlannedFile,
+): Promise<BindMount | undefined> {
+  const content = join(paths.staged, hash, 'content');
+  await stat(content).catch(() => {
+    throw new InputError(`cannot place ${dst}: bundle ${hash} has nothing named "content"`);
   });
+  if (section === 'home') return { source: content, target: dst, readOnly };
+  const root = paths[section];
+  const target = join(root, posix.relative(`/${section}`, dst));
+  try {
+    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+    await cp(content, target, {
+      recursive: true,
+      preserveTimestamps: true,
+      errorOnExist: true,
+      force: false,
+    });
+  } catch (error) {
+    throw fileError('place', target, error);
+  }
+  return readOnly ? { source: target, target: dst, readOnly: true } : undefined;
+}
+
+/** As `/tmp` is everywhere. The mask of the process does not count. */
+export async function makeTmp(path: string): Promise<void> {
+  await mkdir(path, { recursive: true });
+  await chmod(path, 0o1777);
 }

@@ -1,64 +1,64 @@
 // Lets go of workspaces whose run nobody works on any more.
-import { lstat, readdir, rename, rm } from 'node:fs/promises';
+import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Context } from '../../context.ts';
-import { describeError } from '../../errors.ts';
+import type { BaseContext } from '../../context.ts';
+import { describeError, systemErrorCode } from '../../errors.ts';
 import { safeFileId } from '../../ids.ts';
+import { fileError } from '../../state/file-error.ts';
 import { runsDir } from './paths.ts';
 
-/** After a run's last job here: the next one of its chain may have to wait long at the server. */
-const keptMs = 3 * 24 * 60 * 60_000;
-const removing = '.removing-';
+const keptMs = 24 * 60 * 60_000;
+/** A workspace may have a million files: whoever claims jobs does not wait for many of them. */
+const maxRemoved = 2;
+const gonePrefix = '.gone-';
 
-export type KeptRun = { name: string; lastJobAtMs: number };
-
-/** Pure: those of the future, as a clock that went back has them, stay. */
-export function planRemovedRuns(
-  runs: readonly KeptRun[],
-  { openRunIds, now }: { openRunIds: ReadonlySet<string>; now: Date },
-): string[] {
-  const open = new Set([...openRunIds].map(safeFileId));
-  return runs
-    .filter(({ name, lastJobAtMs }) => !open.has(name) && now.getTime() - lastJobAtMs > keptMs)
-    .map(({ name }) => name);
-}
-
-/** Of no run in `openRunIds`, and of none that had a job a short while ago. What cannot be removed is told and left. */
+/** Of no run in `openRunIds`, and of none that had a job within a day: its next one may be claimed yet. */
 export async function removeOldWorkspaces(
-  ctx: Pick<Context, 'overrides' | 'paths' | 'clock' | 'log'>,
+  ctx: Pick<BaseContext, 'overrides' | 'paths' | 'clock' | 'log'>,
   openRunIds: ReadonlySet<string>,
 ): Promise<{ removed: number }> {
   const runs = runsDir(ctx);
-  const names = await readdir(runs).catch((): string[] => []);
-  const kept: KeptRun[] = [];
-  for (const name of names.filter((one) => !one.startsWith(removing))) {
-    kept.push({ name, lastJobAtMs: await findLastJob(join(runs, name)) });
-  }
-  const planned = planRemovedRuns(kept, { openRunIds, now: ctx.clock.now() });
+  const open = new Set([...openRunIds].map(safeFileId));
+  const nowMs = ctx.clock.now().getTime();
   let removed = 0;
-  for (const name of [...names.filter((one) => one.startsWith(removing)), ...planned]) {
+  for (const name of await listNames(runs)) {
+    if (removed >= maxRemoved) break;
+    const path = join(runs, name);
+    const isLeft = name.startsWith(gonePrefix);
+    if (open.has(name) || (!isLeft && nowMs - (await readTouched(path)) < keptMs)) continue;
     try {
-      await removeRun(runs, name);
+      await removeRun(runs, name, isLeft);
       removed += 1;
     } catch (error) {
-      ctx.log.warning(`cannot remove the workspace of run ${name}: ${describeError(error)}`);
+      ctx.log.warning(`cannot remove workspace ${path}: ${describeError(error)}`);
     }
   }
   return { removed };
 }
 
-/** Every job makes its own directory in the first two. */
-async function findLastJob(run: string): Promise<number> {
-  const places = [join(run, 'scratch'), join(run, 'artifacts'), run];
-  const times = await Promise.all(
-    places.map(async (place) => (await lstat(place).catch(() => undefined))?.mtimeMs ?? 0),
-  );
-  return Math.max(...times);
+/** Renamed first: whoever claims its next job meets the whole workspace or none. */
+async function removeRun(runs: string, name: string, isLeft: boolean): Promise<void> {
+  const gone = join(runs, isLeft ? name : `${gonePrefix}${name}`);
+  if (!isLeft) await rename(join(runs, name), gone);
+  await rm(gone, { recursive: true, force: true, maxRetries: 2 });
 }
 
-/** Out of its place first: nobody goes on with a half of it. */
-async function removeRun(runs: string, name: string): Promise<void> {
-  const away = name.startsWith(removing) ? name : `${removing}${name}`;
-  if (away !== name) await rename(join(runs, name), join(runs, away));
-  await rm(join(runs, away), { recursive: true, force: true });
+async function listNames(runs: string): Promise<string[]> {
+  return await readdir(runs).catch((error: unknown) => {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw fileError('read', runs, error);
+  });
+}
+
+/** Each job makes directories in one of these when it begins. */
+async function readTouched(path: string): Promise<number> {
+  const times = await Promise.all(
+    ['.', 'workspace', 'artifacts', 'scratch'].map((name) =>
+      stat(join(path, name)).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => 0,
+      ),
+    ),
+  );
+  return Math.max(...times);
 }

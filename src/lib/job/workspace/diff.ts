@@ -11,8 +11,6 @@ import { askGit, type GitContext, streamGit } from './git.ts';
 import type { WorkspacePaths } from './paths.ts';
 import { parseShortStat } from './short-stat.ts';
 
-export { commitBaseline } from './baseline.ts';
-
 export type Diff = {
   /** The whole patch. */
   file: string;

@@ -19,7 +19,9 @@ export function isRefName(ref: string): boolean {
     parts[0] === 'refs' &&
     parts.length >= 2 &&
     ref.length <= 1000 &&
-    parts.every((part) => /^[^\p{Cc}\s~^:?*[\\]+$/u.test(part) && !part.startsWith('.') && !part.endsWith('.lock'))
+    parts.every(
+      (part) => /^[^\p{Cc}\s~^:?*[\\]+$/u.test(part) && !part.startsWith('.') && !part.endsWith('.lock'),
+    )
   );
 }
 

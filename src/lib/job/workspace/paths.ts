@@ -21,8 +21,6 @@ export type WorkspacePaths = {
   stderr: string;
   diff: string;
   inspect: string;
-  /** How the workspace was made, and at which start of the machine. */
-  hydrated: string;
   /** Our own for this job, never part of a bundle and never writable for a container but its `tmp`. */
   scratch: string;
   tmp: string;
@@ -54,7 +52,6 @@ export function workspacePaths(
     stderr: join(job, 'stderr.log'),
     diff: join(job, 'diff.patch'),
     inspect: join(job, 'container.inspect.json'),
-    hydrated: join(run, 'hydrated.json'),
     tmp: join(scratch, 'tmp'),
     staged: join(scratch, 'staged'),
     git: join(scratch, 'git'),

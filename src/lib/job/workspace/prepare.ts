@@ -7,10 +7,13 @@ import { containerDirs } from '../../ploy/names.ts';
 import type { Execution } from '../../ploy/plan.ts';
 import type { ClaimPayload } from '../../ploy/wire.ts';
 import { fileError } from '../../state/file-error.ts';
-import { materializeFiles, tmpDir } from './bundles.ts';
+import { writeBefore } from './before.ts';
+import { makeTmp, placeBundles } from './bundles.ts';
+import { openGit } from './git.ts';
 import { hydrateWorkspace } from './hydrate.ts';
 import { type WorkspacePaths, workspacePaths } from './paths.ts';
-import { writeTreeBefore } from './repo-sha.ts';
+import { readHead } from './repository.ts';
+import { beginIndex, stageWorkspace } from './stage.ts';
 
 export type ContainerExecution = Extract<Execution, { kind: 'container' }>;
 
@@ -23,60 +26,71 @@ export type WorkspaceRequest = {
 
 export type PreparedWorkspace = { paths: WorkspacePaths; binds: readonly BindMount[] };
 
+type PrepareContext = Pick<Context, 'overrides' | 'paths' | 'log' | 'clock'>;
+
 const dockerSocket = '/var/run/docker.sock';
 
 /**
- * From the beginning each time: no container has run yet. Throws InputError for what a server or a spec has wrong, another
- * ReeveError for what is wrong here or on the way.
+ * Throws InputError for what a server or a spec has wrong, StepError or UnavailableError for what is wrong here or on the way.
+ * Begins the job's own directories anew: no container of the job has run.
  */
-export async function prepareWorkspace(ctx: Context, request: WorkspaceRequest): Promise<PreparedWorkspace> {
-  const { payload, execution, controlPlane, signal } = request;
-  const paths = workspacePaths(ctx, { runId: payload.id, jobId: payload.job_id });
-  try {
-    await makeDirectories(paths, execution);
-    await hydrateWorkspace({ paths, payload, controlPlane, signal });
-    const homes = await materializeFiles({ paths, files: execution.files, controlPlane, signal });
-    await writeTreeBefore(paths, signal);
-    return { paths, binds: [...(await findBinds(ctx, paths, execution)), ...homes] };
-  } catch (error) {
-    signal.throwIfAborted();
-    throw fileError('prepare', paths.run, error);
-  }
-}
-
-/** Nobody else on this machine gets below `runs`, so that what containers write there, as whatever user, is theirs to say. */
-async function makeDirectories(paths: WorkspacePaths, execution: ContainerExecution): Promise<void> {
-  for (const directory of [paths.job, paths.scratch]) await rm(directory, { recursive: true, force: true });
-  await mkdir(paths.runs, { recursive: true, mode: 0o700 });
-  for (const directory of [paths.job, paths.scratch]) await mkdir(directory, { recursive: true, mode: 0o750 });
-  const shared = [paths.in, paths.out, paths.share];
-  for (const directory of shared) await makeDirectory(directory, 0o777);
-  if (execution.needsTmp) await makeDirectory(tmpDir(paths), 0o1777);
-}
-
-/** Whatever our umask is. */
-async function makeDirectory(directory: string, mode: number): Promise<void> {
-  await mkdir(directory, { recursive: true });
-  await chmod(directory, mode);
-}
-
-async function findBinds(
-  { config }: Pick<Context, 'config'>,
-  paths: WorkspacePaths,
-  { needsTmp, mountDockerSocket }: ContainerExecution,
-): Promise<BindMount[]> {
-  const bind = (source: string, target: string, readOnly = false): BindMount => ({ source, target, readOnly });
-  const hasCerts = await stat(containerDirs.certs).then(
-    () => true,
-    () => false,
-  );
-  return [
+export async function prepareWorkspace(
+  ctx: PrepareContext,
+  { payload, execution, controlPlane, signal }: WorkspaceRequest,
+): Promise<PreparedWorkspace> {
+  const { id: runId, job_id: jobId, commit_sha: commitSha, repo_sha_in: repoShaIn } = payload;
+  const paths = workspacePaths(ctx, { runId, jobId });
+  await makeDirectories(paths, execution.needsTmp);
+  const fetchSnapshot = (run: string) => controlPlane.fetchSnapshot(run);
+  await hydrateWorkspace(ctx, paths, { runId, commitSha, repoShaIn, fetchSnapshot, signal });
+  await recordBefore(paths, signal);
+  const fetchSpecBundle = (bundle: string) => controlPlane.fetchSpecBundle(bundle);
+  const files = await placeBundles(paths, execution.files, { fetchSpecBundle, signal });
+  const bind = (source: string, target: string, readOnly = false): BindMount => ({
+    source,
+    target,
+    readOnly,
+  });
+  const binds = [
     bind(paths.workspace, containerDirs.workspace),
     bind(paths.in, containerDirs.in),
     bind(paths.out, containerDirs.out),
     bind(paths.share, containerDirs.share),
-    ...(needsTmp ? [bind(tmpDir(paths), containerDirs.tmp)] : []),
-    ...(hasCerts ? [bind(containerDirs.certs, containerDirs.certs, true)] : []),
-    ...(mountDockerSocket ? [bind(config.cluster?.docker.socket ?? dockerSocket, dockerSocket)] : []),
+    ...(execution.needsTmp ? [bind(paths.tmp, containerDirs.tmp)] : []),
+    ...(execution.mountDockerSocket && (await isThere(dockerSocket))
+      ? [bind(dockerSocket, dockerSocket)]
+      : []),
+    ...((await isThere(containerDirs.certs)) ? [bind(containerDirs.certs, containerDirs.certs, true)] : []),
+    ...files,
   ];
+  return { paths, binds };
+}
+
+async function makeDirectories(paths: WorkspacePaths, needsTmp: boolean): Promise<void> {
+  try {
+    for (const path of [paths.job, paths.scratch]) await rm(path, { recursive: true, force: true });
+    // Nobody else on this machine looks into what containers leave; the engine mounts it as root.
+    await mkdir(paths.run, { recursive: true, mode: 0o700 });
+    for (const path of [paths.in, paths.out, paths.share, paths.scratch, paths.staged]) {
+      await mkdir(path, { recursive: true });
+    }
+    for (const path of [paths.in, paths.out, paths.share]) await chmod(path, 0o777);
+    if (needsTmp) await makeTmp(paths.tmp);
+  } catch (error) {
+    throw fileError('make directories of', paths.run, error);
+  }
+}
+
+async function recordBefore(paths: WorkspacePaths, signal: AbortSignal): Promise<void> {
+  await openGit(paths);
+  const { commit } = await readHead(paths.workspace);
+  await beginIndex({ signal }, paths, commit);
+  await writeBefore(paths, { commit, tree: await stageWorkspace({ signal }, paths) });
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return await stat(path).then(
+    () => true,
+    () => false,
+  );
 }

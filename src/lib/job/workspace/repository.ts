@@ -5,7 +5,7 @@ import { lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InputError, systemErrorCode } from '../../errors.ts';
 import { fileError } from '../../state/file-error.ts';
-import { findPackedRef, isRefName, type Head, parseHead } from './head.ts';
+import { findPackedRef, type Head, isRefName, parseHead } from './head.ts';
 
 /** Beyond it a file of the repository's own is not read: packed refs of a hundred thousand branches fit. */
 const maxFileBytes = 16 * 1024 * 1024;
@@ -15,11 +15,13 @@ export async function readHead(workspace: string): Promise<Head> {
   const git = join(workspace, '.git');
   await requireDirectory(git);
   const head = parseHead((await readPlainFile(join(git, 'HEAD'))) ?? '');
-  if (head === undefined) throw new InputError(`cannot read HEAD of "${workspace}": it is neither a branch nor a commit`);
+  if (head === undefined)
+    throw new InputError(`cannot read HEAD of "${workspace}": it is neither a branch nor a commit`);
   if (head.kind === 'commit') return { commit: head.commit };
   const loose = await readRef(git, head.ref);
   const commit = loose ?? findPackedRef((await readPlainFile(join(git, 'packed-refs'))) ?? '', head.ref);
-  if (commit === undefined) throw new InputError(`cannot read HEAD of "${workspace}": ${head.ref} has no commit`);
+  if (commit === undefined)
+    throw new InputError(`cannot read HEAD of "${workspace}": ${head.ref} has no commit`);
   return { commit, ref: head.ref };
 }
 
@@ -40,16 +42,18 @@ export async function requireOwnObjects(workspace: string): Promise<void> {
   await requireDirectory(join(workspace, '.git'));
   await requireDirectory(objects);
   for (const name of await readdir(objects)) {
-    const directory = join(objects, name);
-    await requireDirectory(directory);
-    if (name !== 'pack' && name !== 'info') continue;
-    for (const entry of await readdir(directory, { withFileTypes: true })) {
-      const path = join(directory, entry.name);
-      if (!entry.isFile() && !entry.isDirectory()) throw new InputError(`cannot use "${path}": it is no plain file`);
-      if (name === 'info' && entry.name.endsWith('alternates')) {
-        throw new InputError(`cannot use "${workspace}": its repository borrows objects from another one`);
-      }
-    }
+    await requireDirectory(join(objects, name));
+    if (name === 'pack' || name === 'info') await requirePlainObjects(join(objects, name));
+  }
+}
+
+async function requirePlainObjects(directory: string): Promise<void> {
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name);
+    if (!entry.isFile() && !entry.isDirectory())
+      throw new InputError(`cannot use "${path}": it is no plain file`);
+    if (entry.name.endsWith('alternates'))
+      throw new InputError(`cannot use "${path}": the repository borrows objects from another one`);
   }
 }
 
@@ -80,5 +84,21 @@ export async function readPlainFile(path: string): Promise<string | undefined> {
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'].includes(systemErrorCode(error) ?? '')) return undefined;
     throw fileError('read', path, error);
+  }
+}
+
+/** Whoever writes at this way below the repository writes there and nowhere else. What is missing on it can be made. */
+export async function requirePlainWay(git: string, way: string): Promise<void> {
+  let path = git;
+  await requireDirectory(path);
+  const parts = way.split('/');
+  for (const [index, part] of parts.entries()) {
+    path = join(path, part);
+    const about = await lstat(path).catch(() => undefined);
+    if (about === undefined) return;
+    const isLast = index === parts.length - 1;
+    if (!(about.isDirectory() || (isLast && about.isFile()))) {
+      throw new InputError(`cannot write "${path}": it is neither file nor directory`);
+    }
   }
 }

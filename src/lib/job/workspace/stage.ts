@@ -2,7 +2,7 @@
 // them under their own configuration, and so whatever that names.
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type GitContext, type GitPlace, askGit, runGit, streamGit } from './git.ts';
+import { askGit, type GitContext, type GitPlace, runGit, streamGit } from './git.ts';
 import { isDirectory, readHead } from './repository.ts';
 
 type Link = { path: string; commit: string };
@@ -17,16 +17,28 @@ export async function beginIndex(ctx: GitContext, place: GitPlace, base: string)
 /** Everything in the workspace but what is ignored goes into the index. Gives its tree. Assumes `beginIndex`. */
 export async function stageWorkspace(ctx: GitContext, place: GitPlace): Promise<string> {
   const links = await listLinks(ctx, place);
-  if (links.length > 0) await updateIndex(ctx, place, links.map(({ path }) => `0 ${noObject}\t${path}`));
+  if (links.length > 0)
+    await updateIndex(
+      ctx,
+      place,
+      links.map(({ path }) => `0 ${noObject}\t${path}`),
+    );
   const kept: Link[] = [];
   for (const link of links) {
     const path = join(place.workspace, link.path);
-    if (await isPlainDirectory(place.workspace, link.path)) kept.push({ ...link, commit: await findCommit(path, link) });
+    if (await isPlainDirectory(place.workspace, link.path))
+      kept.push({ ...link, commit: await findCommit(path, link) });
   }
   const paths = ['.', ...kept.map(({ path }) => `:(top,exclude,literal)${path}`)].join('\0');
-  await runGit(ctx, place, ['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { input: paths });
+  await runGit(ctx, place, ['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], {
+    input: paths,
+  });
   if (kept.length > 0)
-    await updateIndex(ctx, place, kept.map(({ path, commit }) => `160000 ${commit}\t${path}`));
+    await updateIndex(
+      ctx,
+      place,
+      kept.map(({ path, commit }) => `160000 ${commit}\t${path}`),
+    );
   return await askGit(ctx, place, ['write-tree']);
 }
 

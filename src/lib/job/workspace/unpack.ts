@@ -1,101 +1,117 @@
-// Archives of the server: onto the disk as they come, looked through on the way, and unpacked by tar only once all of their
-// members have been found harmless.
+// Archives of the server: onto the disk as they come, and unpacked by tar only once all of their members have been found harmless.
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
-import type { BaseContext } from '../../context.ts';
-import { describeError, InputError, ReeveError, UnavailableError } from '../../errors.ts';
-import { runProgram } from '../../exec/run.ts';
-import { type MemberLimits, scanMembers } from './members.ts';
-
-export type Fetched = { sha256: string; members: number };
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CommandError, describeError, InputError, ReeveError, UnavailableError } from '../../errors.ts';
+import { type Argv, type ProgramOptions, runProgram, streamProgram } from '../../exec/run.ts';
+import { createMemberCheck, type MemberLimits, parseMember } from './members.ts';
+import { withOpenUmask } from './programs.ts';
 
 /** Of the archive as it is fetched. */
-type FetchLimits = MemberLimits & { archiveBytes: number };
+export type FetchLimits = MemberLimits & { archiveBytes: number };
 
-const tarMs = 30 * 60_000;
+export type Archive = { what: string; file: string; limits: FetchLimits; signal: AbortSignal };
 
-/** Throws InputError for an archive that is not taken, UnavailableError where it did not come whole. */
-export async function fetchArchive(
-  source: Readable,
-  file: string,
-  about: { what: string; limits: FetchLimits; signal: AbortSignal },
-): Promise<Fetched> {
-  const { what, limits, signal } = about;
-  const scan = scanMembers(limits);
+/** Waits before another attempt: a server's bad moment is no reason to give up a job. */
+const retryMs = [500, 2000, 5000];
+const tarMs = 60 * 60_000;
+/** Two paths of the longest that Linux takes, each byte as an octal escape. */
+const maxLineLength = 40_000;
+
+/** Its sha256. Throws InputError for an archive that is too large, UnavailableError where it did not come whole. */
+export async function fetchArchive(archive: Archive, fetch: () => Promise<Readable>): Promise<string> {
+  const { signal } = archive;
+  for (const waitMs of retryMs) {
+    try {
+      return await fetchOnce(archive, fetch);
+    } catch (error) {
+      if (signal.aborted || !isPassing(error)) throw error;
+    }
+    await sleep(waitMs, undefined, { signal }).catch(() => {});
+  }
+  return await fetchOnce(archive, fetch);
+}
+
+/** What came in parts, and an answer that is the server's own trouble. */
+function isPassing(error: unknown): boolean {
+  return error instanceof UnavailableError && !('isTransient' in error && error.isTransient === false);
+}
+
+async function fetchOnce(
+  { what, file, limits, signal }: Archive,
+  fetch: () => Promise<Readable>,
+): Promise<string> {
   const hash = createHash('sha256');
   let sizeBytes = 0;
-  const gunzip = createGunzip();
-  const scanned = pipeline(
-    gunzip,
-    new Writable({
-      write: (chunk: Buffer, _encoding, done) => {
-        try {
-          scan.push(chunk);
-          done();
-        } catch (error) {
-          done(error as Error);
-        }
-      },
-    }),
-  );
-  scanned.catch(() => {});
-  const copy = new Transform({
-    transform: (chunk: Buffer, _encoding, done) => {
+  const measure = async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
       sizeBytes += chunk.length;
-      if (sizeBytes > limits.archiveBytes) {
-        done(new InputError(`it is larger than ${limits.archiveBytes} bytes`));
-        return;
-      }
+      if (sizeBytes > limits.archiveBytes)
+        throw new InputError(`it has more than ${limits.archiveBytes} bytes`);
       hash.update(chunk);
-      // A gunzip that has failed takes nothing any more; what it failed of is what counts.
-      if (gunzip.destroyed) {
-        scanned.then(() => done(null, chunk), done);
-        return;
-      }
-      gunzip.write(chunk, (error) => {
-        if (error) scanned.then(() => done(error), done);
-        else done(null, chunk);
-      });
-    },
-    flush: (done) => {
-      gunzip.end();
-      scanned.then(() => done(), done);
-    },
-  });
+      yield chunk;
+    }
+  };
+  const source = await fetch();
   try {
-    await pipeline(source, copy, createWriteStream(file, { mode: 0o600 }), { signal });
-    return { sha256: hash.digest('hex'), members: scan.end().members };
+    await pipeline(source, measure, createWriteStream(file, { mode: 0o600 }), { signal });
+    return hash.digest('hex');
   } catch (error) {
-    gunzip.destroy();
     throw explain(what, error, signal);
   }
 }
 
+/** Into a directory that is empty. Modes are as they stand there but for the special ones; owners are not. */
+export async function unpackArchive(archive: Archive, directory: string): Promise<void> {
+  const { what, file, signal } = archive;
+  const options = { signal, timeoutMs: tarMs, env: { LC_ALL: 'C', TZ: 'UTC' } };
+  try {
+    await checkMembers(archive, options);
+    const places = ['--force-local', '--file', file, '--directory', directory];
+    await runProgram(withOpenUmask('tar', '--extract', '--gzip', ...unpackArgs, ...places), options);
+  } catch (error) {
+    throw explain(what, error, signal);
+  }
+}
+
+const unpackArgs = [
+  ...['--no-same-owner', '--no-same-permissions', '--no-acls', '--no-selinux', '--no-xattrs'],
+  ...['--delay-directory-restore', '--no-overwrite-dir', '--warning=no-timestamp'],
+];
+
+async function checkMembers({ file, limits }: Archive, options: ProgramOptions): Promise<void> {
+  const check = createMemberCheck(limits);
+  const argv: Argv = [
+    ...(['tar', '--list', '--verbose', '--gzip', '--numeric-owner', '--full-time'] as const),
+    ...['--quoting-style=c', '--force-local', '--file', file],
+  ];
+  // All of it is ASCII, a line a member. It ends with the first that is refused.
+  let rest = '';
+  for await (const chunk of streamProgram(argv, options)) {
+    const lines = (rest + Buffer.from(chunk).toString('latin1')).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > maxLineLength) throw new InputError('a name is too long');
+    for (const line of lines) check(parseMember(line));
+  }
+}
+
 function explain(what: string, error: unknown, signal: AbortSignal): ReeveError {
+  if (signal.aborted)
+    return new UnavailableError(`cannot take ${what}: interrupted`, { code: 'interrupted' });
   const message = `cannot take ${what}: ${describeError(error)}`;
-  if (signal.aborted) return new UnavailableError(`cannot take ${what}: interrupted`, { code: 'interrupted' });
+  if (error instanceof CommandError) {
+    if (error.code !== 'status' || isOurs(error)) return error;
+    const words = error.lastLines.split('\n').find((line) => !line.startsWith('sh:')) ?? '';
+    return new InputError(`cannot take ${what}: ${words}`, { cause: error });
+  }
   if (error instanceof InputError) return new InputError(message, { cause: error });
-  const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string' && code.startsWith('Z_')) return new InputError(message, { cause: error });
   if (error instanceof ReeveError) return error;
   return new UnavailableError(message, { cause: error });
 }
 
-/** Modes are as they stand there, owners are not: whose they were on another machine says nothing here. */
-export async function unpackArchive(
-  { signal }: Pick<BaseContext, 'signal'>,
-  file: string,
-  directory: string,
-): Promise<void> {
-  const argv = [
-    'tar',
-    ...['--extract', '--gzip', '--file', file, '--directory', directory],
-    ...['--no-same-owner', '--same-permissions', '--no-acls', '--no-selinux', '--no-xattrs'],
-    ...['--delay-directory-restore', '--no-overwrite-dir', '--force-local', '--warning=no-timestamp'],
-  ] as const;
-  await runProgram(argv as unknown as [string, ...string[]], { signal, timeoutMs: tarMs, env: { LC_ALL: 'C' } });
+/** A full or failing disk is not the archive's fault. */
+function isOurs({ lastLines }: CommandError): boolean {
+  return /No space left|Disk quota|Read-only file system|Input\/output error/.test(lastLines);
 }
