@@ -21,6 +21,7 @@ import {
   renderBackups,
 } from './backups.ts';
 import { describeEdge, type EdgeView, isEdgeWrong, renderEdge } from './edge.ts';
+import type { JobsView } from './jobs.ts';
 
 /** `nextAt` where a timer will run it again; `off` where the configuration has no use for it. */
 type ConcernView = RunRecord & { nextAt?: string; off?: true };
@@ -37,6 +38,8 @@ type NodeView = {
   published: { body: NodeStatus; lastWriteAt: string } | undefined;
   runs: readonly ConcernView[];
   backups: BackupsView;
+  /** As lines and as data; undefined where this node runs no jobs. */
+  jobs: { text: readonly string[]; data: JobsView } | undefined;
   locks: readonly HeldLock[];
   holds: readonly Hold[];
 };
@@ -46,14 +49,16 @@ export async function showNode(ctx: Context): Promise<Outcome> {
   const now = ctx.clock.now();
   const published = await readPublished(ctx, 'app');
   const locks = await listLocks(ctx.paths.locksDir);
+  const runs = await readConcerns(ctx, now);
   const view: NodeView = {
     now,
     nodeId: ctx.config.cluster?.nodeId,
     edge: await readEdge(ctx),
-    isApp: ctx.config.cluster?.roles.includes('edge') !== true || ctx.config.cluster.roles.includes('app'),
+    isApp: isAppOrNone(ctx.config),
     published: published && { body: published.body, lastWriteAt: published.status.lastWriteAt },
-    runs: await readConcerns(ctx, now),
+    runs,
     backups: await readBackupsView(ctx, now),
+    jobs: await readJobs(ctx, now, runs),
     locks: locks
       .filter(({ held }) => held)
       .map(({ name, holder }) => ({ name, holder: describeHolder(holder, now) })),
@@ -74,6 +79,7 @@ export async function showNode(ctx: Context): Promise<Outcome> {
       services,
       ...(view.edge && { edge: describeEdge(view.edge) }),
       backups: describeBackups(view.backups, now),
+      ...(view.jobs && { jobs: view.jobs.data }),
       concerns: view.runs,
       locks: view.locks,
       holds: view.holds,
@@ -91,6 +97,22 @@ async function readEdge(ctx: Context): Promise<EdgeView | undefined> {
     caddy: cluster.caddy,
     balancer: await askBalancer(cluster, ctx),
   };
+}
+
+/** A node of jobs alone publishes nothing. */
+function isAppOrNone({ cluster, jobs }: Context['config']): boolean {
+  if (cluster === undefined) return jobs === undefined;
+  return !cluster.roles.includes('edge') || cluster.roles.includes('app');
+}
+
+/** Loaded only where there are any. */
+async function readJobs(ctx: Context, now: Date, runs: readonly ConcernView[]): Promise<NodeView['jobs']> {
+  const { jobs } = ctx.config;
+  if (jobs === undefined) return undefined;
+  const { readJobsView, renderJobsView } = await import('./jobs.ts');
+  const lastClaim = runs.find(({ concern }) => concern === 'claim');
+  const data = await readJobsView(ctx, { jobs, lastClaim, now });
+  return { text: renderJobsView(data, now), data };
 }
 
 async function readConcerns(ctx: Context, now: Date): Promise<ConcernView[]> {
@@ -127,6 +149,7 @@ function renderNode(view: NodeView): string[] {
     ...(view.isApp ? renderApp(view) : []),
     ...(edge === undefined ? [] : renderEdge(edge, now)),
     ...renderBackups(view.backups, now),
+    ...(view.jobs?.text ?? []),
     ...renderRuns(runs, now),
     ...locks.map(({ name, holder }) => `lock ${name}: held by ${holder}`),
     ...holds.map(({ target, until, reason }) => `hold ${target}: until ${until}: ${reason}`),
