@@ -110,7 +110,7 @@ describe('job run', () => {
     const second = runs.start(['job', 'run', idOf(job)]);
     await vi.waitFor(() => expect(runs.record(job, 'progress.json')['phase']).toBe('running'), 30_000);
     await askDocker(runs.socket, ['exec', container, 'touch', '/out/go']);
-    expect((await second.ended).status).toBe(0);
+    expect(await second.ended).toMatchObject({ status: 0, stderr: '' });
     expect([...job.chunks.values()].flatMap(({ frames }) => frames?.map(({ line }) => line))).toEqual([
       'one',
       'two',

@@ -9,7 +9,7 @@ import type { PloyJob } from '../../support/ploy/model.ts';
 const idOf = (job: PloyJob): string => job.payload.job_id;
 
 /** Says how often it was started; a second time would be a second line. */
-const command = 'echo start >> /out/starts; echo begun; cat /out/starts';
+const command = 'echo start >> /out/starts; echo begun; cat /out/starts; echo new > /workspace/new';
 
 async function expectOneEnd(runs: JobRuns, job: PloyJob): Promise<void> {
   let status: number | null = 0;
@@ -19,6 +19,8 @@ async function expectOneEnd(runs: JobRuns, job: PloyJob): Promise<void> {
   expect([status, runs.isClosed(job)]).toEqual([0, true]);
   expect(job.completions).toMatchObject([{ status: 'Success', exit_code: 0 }]);
   expect(readLines(job)).toEqual(['begun', 'start']);
+  const patches = new Set(job.diffs.map(({ patch }) => patch));
+  expect([...patches]).toEqual([expect.stringContaining('+new')]);
   expect(runs.ploy.state.violations).toEqual([]);
 }
 

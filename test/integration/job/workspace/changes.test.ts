@@ -1,17 +1,26 @@
 // What a job changes in a workspace: its diff, the baseline for the next one, and the hash that names it.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { commitBaseline } from '../../../../src/lib/job/workspace/baseline.ts';
 import { collectDiff } from '../../../../src/lib/job/workspace/diff.ts';
 import { computeRepoShaOut } from '../../../../src/lib/job/workspace/repo-sha.ts';
+import { makeKsuid } from '../../../support/ploy/jobs.ts';
 import { gitIn, makeWorkspaces } from '../../../support/workspaces.ts';
 
 /** Of the strict server's repository, where nobody has changed anything, and with one line more. */
-const commitIn = 'COMMIT_IN';
-const shaOut = 'SHA_OUT';
+const commitIn = '677309c34c05c14c41fff4bae28338182c3f41d3';
+const shaOut = 'e7871ab03b81a4406b5a76a041a5b8769d98e5b2';
 
 describe('the diff of a job', () => {
   it('P64: that has changed nothing is none, and leaves no file', async () => {
@@ -48,7 +57,7 @@ describe('the diff of a job', () => {
     expect(gitIn(before, 'write-tree')).toBe(gitIn(workspace, 'write-tree'));
   });
 
-  it('is told, but not held in memory, where the server would not take it', async () => {
+  it('names what is binary where the server would not take all of it, and is kept on disk where that is no help', async () => {
     const { ctx, signal, prepare } = await makeWorkspaces();
     const { paths } = await prepare();
     const noise = Buffer.alloc(24 << 20);
@@ -56,6 +65,9 @@ describe('the diff of a job', () => {
       createHash('sha256').update(String(at)).digest().copy(noise, at);
     }
     writeFileSync(join(paths.workspace, 'noise'), noise);
+    const named = await collectDiff(ctx, paths, signal);
+    expect(gunzipSync(named?.gzip ?? '').toString()).toContain('Binary files /dev/null and b/noise differ');
+    writeFileSync(join(paths.workspace, 'noise'), noise.toString('base64').replace(/.{76}/g, '$&\n'));
     expect(await collectDiff(ctx, paths, signal)).toMatchObject({ gzip: undefined, filesChanged: 1 });
   });
 });
@@ -63,14 +75,18 @@ describe('the diff of a job', () => {
 describe('the baseline', () => {
   it('P53: makes the next diff one against it, in a repository that git finds clean and whole', async () => {
     const { ctx, signal, prepare } = await makeWorkspaces();
-    const { paths } = await prepare();
+    const runId = makeKsuid('Run');
+    const { paths } = await prepare({ job: { runId } });
     const about = { runId: 'Run1', jobId: 'Job1', signal };
     expect(await commitBaseline(ctx, paths, about)).toBe(false);
     writeFileSync(join(paths.workspace, 'new.txt'), 'one\n');
     expect((await collectDiff(ctx, paths, signal))?.filesChanged).toBe(1);
     expect(await commitBaseline(ctx, paths, about)).toBe(true);
     expect(await commitBaseline(ctx, paths, about)).toBe(false);
-    expect(await collectDiff(ctx, paths, signal)).toBeUndefined();
+    // What a run that was killed here would find: the same diff again.
+    expect((await collectDiff(ctx, paths, signal))?.filesChanged).toBe(1);
+    const { paths: next } = await prepare({ job: { runId } });
+    expect(await collectDiff(ctx, next, signal)).toBeUndefined();
     expect(gitIn(paths.workspace, 'status', '--porcelain')).toBe('');
     expect(gitIn(paths.workspace, 'log', '-1', '--format=%an <%ae> %s')).toBe(
       'ploy-baseline <ploy-baseline@ploy.local> Ploy: apply changes for run Run1 job Job1',
@@ -85,12 +101,14 @@ describe('the baseline', () => {
     const { paths } = await prepare();
     const elsewhere = join(paths.scratch, 'elsewhere');
     mkdirSync(elsewhere);
-    rmSync(join(paths.workspace, '.git/logs'), { recursive: true, force: true });
-    symlinkSync(elsewhere, join(paths.workspace, '.git/logs'));
+    writeFileSync(join(elsewhere, 'main'), `${commitIn}\n`);
+    rmSync(join(paths.workspace, '.git/refs/heads'), { recursive: true });
+    symlinkSync(elsewhere, join(paths.workspace, '.git/refs/heads'));
     writeFileSync(join(paths.workspace, 'new.txt'), 'one\n');
     const about = { runId: 'Run1', jobId: 'Job1', signal };
-    await expect(commitBaseline(ctx, paths, about)).rejects.toMatchObject({ code: 'step' });
-    expect(existsSync(join(elsewhere, 'HEAD'))).toBe(false);
+    await expect(commitBaseline(ctx, paths, about)).rejects.toMatchObject({ code: 'input' });
+    expect(readdirSync(elsewhere)).toEqual(['main']);
+    expect(readFileSync(join(elsewhere, 'main'), 'utf8')).toBe(`${commitIn}\n`);
   });
 });
 
@@ -112,9 +130,8 @@ describe('repo_sha_out', () => {
   });
 
   it('P65: does not take for a change what an earlier job of the run has left', async () => {
-    const { ctx, signal, ploy, prepare } = await makeWorkspaces();
-    const first = ploy.queueJob({});
-    const runId = first.payload.id;
+    const { ctx, signal, prepare } = await makeWorkspaces();
+    const runId = makeKsuid('Run');
     const { paths } = await prepare({ job: { runId } });
     writeFileSync(join(paths.workspace, 'left.txt'), 'left\n');
     const left = await computeRepoShaOut(ctx, paths, commitIn, signal);
