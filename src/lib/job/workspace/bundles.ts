@@ -73,7 +73,7 @@ async function placeFile(
   const root = paths[section];
   const target = join(root, posix.relative(`/${section}`, dst));
   try {
-    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+    await makeWay(root, dirname(target));
     await cp(content, target, {
       recursive: true,
       preserveTimestamps: true,
@@ -84,6 +84,12 @@ async function placeFile(
     throw fileError('place', target, error);
   }
   return readOnly ? { source: target, target: dst, readOnly: true } : undefined;
+}
+
+/** For whoever works in the container, whatever our own mask is. */
+async function makeWay(root: string, directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  for (let made = directory; made.length > root.length; made = dirname(made)) await chmod(made, 0o755);
 }
 
 /** As `/tmp` is everywhere. The mask of the process does not count. */

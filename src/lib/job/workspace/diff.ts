@@ -32,7 +32,10 @@ export async function collectDiff(
   const git = { ...ctx, signal };
   const { commit } = await stageAfter(git, paths);
   const stat = parseShortStat(await askGit(git, paths, [...diffArgs, '--shortstat', commit]));
-  if (stat === undefined) return undefined;
+  if (stat === undefined) {
+    await rm(paths.diff, { force: true });
+    return undefined;
+  }
   // With what is binary it can be applied; a build's output that nobody ignores may be too much for that.
   const gzip =
     (await writePatch(git, paths, [...diffArgs, '--patch', '--binary', commit])) ??

@@ -26,8 +26,9 @@ export type WorkspaceRequest = {
 
 export type PreparedWorkspace = { paths: WorkspacePaths; binds: readonly BindMount[] };
 
-type PrepareContext = Pick<Context, 'overrides' | 'paths' | 'log' | 'clock'>;
+type PrepareContext = Pick<Context, 'config' | 'overrides' | 'paths' | 'log' | 'clock'>;
 
+/** Where programs in containers look for it. */
 const dockerSocket = '/var/run/docker.sock';
 
 /**
@@ -46,6 +47,7 @@ export async function prepareWorkspace(
   await recordBefore(paths, signal);
   const fetchSpecBundle = (bundle: string) => controlPlane.fetchSpecBundle(bundle);
   const files = await placeBundles(paths, execution.files, { fetchSpecBundle, signal });
+  const socket = ctx.config.cluster?.docker.socket ?? dockerSocket;
   const bind = (source: string, target: string, readOnly = false): BindMount => ({
     source,
     target,
@@ -57,9 +59,7 @@ export async function prepareWorkspace(
     bind(paths.out, containerDirs.out),
     bind(paths.share, containerDirs.share),
     ...(execution.needsTmp ? [bind(paths.tmp, containerDirs.tmp)] : []),
-    ...(execution.mountDockerSocket && (await isThere(dockerSocket))
-      ? [bind(dockerSocket, dockerSocket)]
-      : []),
+    ...(execution.mountDockerSocket && (await isThere(socket)) ? [bind(socket, dockerSocket)] : []),
     ...((await isThere(containerDirs.certs)) ? [bind(containerDirs.certs, containerDirs.certs, true)] : []),
     ...files,
   ];

@@ -85,7 +85,8 @@ async function checkMembers({ file, limits }: Archive, options: ProgramOptions):
   const check = createMemberCheck(limits);
   const argv: Argv = [
     ...(['tar', '--list', '--verbose', '--gzip', '--numeric-owner', '--full-time'] as const),
-    ...['--quoting-style=c', '--force-local', '--file', file],
+    // As they stand there: without it the program would show what it makes of them.
+    ...['--absolute-names', '--quoting-style=c', '--force-local', '--file', file],
   ];
   // All of it is ASCII, a line a member. It ends with the first that is refused.
   let rest = '';
