@@ -110,18 +110,15 @@ describeHost('a node that runs jobs', () => {
     const beats = (): number => ploy.state.nodes.get(nodeId)?.heartbeats.length ?? 0;
     const before = beats();
     await host.waitFor('two more beats', async () => beats() >= before + 2, { timeoutMs: 20_000 });
-    const beat = ploy.state.nodes.get(nodeId)?.heartbeats.at(-1);
-    const roots = await host.sh('stat -f -c "%b %S" / /var/lib/docker');
-    const totals = roots
-      .trim()
-      .split('\n')
-      .map((line) => line.split(' ').reduce((product, part) => product * Number(part), 1));
-    expect(totals).toContain(beat?.disk_total_bytes);
-    const told = ploy.state.nodes.get(nodeId)?.diagnostics.at(-1);
-    expect(told?.details['components']).toMatchObject({ docker: 'ok' });
+    const told = ploy.state.nodes.get(nodeId)?.diagnostics.at(-1)?.details ?? {};
+    expect(told['components']).toMatchObject({ docker: 'ok' });
+    // What its sandbox hides from others: else it would tell of an empty directory in memory.
+    const [blocks, size] = (await host.sh('stat -f -c "%b %S" /var/lib/docker')).split(' ').map(Number);
+    const disk = { path: '/var/lib/docker', totalBytes: (blocks ?? 0) * (size ?? 0) };
+    expect(told['storage']).toContainEqual(expect.objectContaining(disk));
   });
 
-  it('claims on within two seconds after a kill of the claim, whose jobs go on (P34)', async () => {
+  it('claims on within three seconds after a kill of the claim, whose jobs go on (P34)', async () => {
     const job = ploy.queueJob(short);
     await hasBegun(job);
     const pid = await mainPid('reeve-claim.service');
