@@ -51,7 +51,7 @@ export function requireRole(config: Config, role: Role, command: string): NodeCo
 }
 
 /** Concerns that not every configuration has a use for. */
-const optional = ['reconcile', 'edge', 'heartbeat', 'backup', 'listen'] as const;
+const optional = ['reconcile', 'edge', 'heartbeat', 'backup', 'listen', 'claim'] as const;
 
 /**
  * What this node does not do by its configuration, or no longer: how a concern's last run ended, before it was switched
@@ -65,6 +65,7 @@ export function listSwitchedOff({ cluster, jobs }: Pick<Config, 'cluster' | 'job
     heartbeat: nodeId !== undefined || jobs !== undefined,
     backup: roles.includes('app'),
     listen: nodeId !== undefined && notify === 'sns',
+    claim: jobs !== undefined,
   };
   return new Set(optional.filter((concern) => !isOn[concern]));
 }

@@ -72,11 +72,11 @@ describe('requirements', () => {
   });
 
   it.each([
-    ['nodeId: a, notify: sns', 'edge'],
-    ['nodeId: a, notify: none', 'edge listen'],
-    ['nodeId: a, role: edge', 'reconcile backup listen'],
-    ['nodeId: a, role: [app, edge], notify: sns', ''],
-    ['clusterId: prod', 'reconcile edge heartbeat backup listen'],
+    ['nodeId: a, notify: sns', 'edge claim'],
+    ['nodeId: a, notify: none', 'edge listen claim'],
+    ['nodeId: a, role: edge', 'reconcile backup listen claim'],
+    ['nodeId: a, role: [app, edge], notify: sns', 'claim'],
+    ['clusterId: prod', 'reconcile edge heartbeat backup listen claim'],
   ])('with %s has switched off: %s', async (keys, off) => {
     const { config } = await load(`cluster: { region: eu-west-1, ${keys} }\n`);
     expect([...listSwitchedOff(config)].join(' ')).toBe(off);
