@@ -45,7 +45,7 @@ export async function buildArtifactBundle(
   signal: AbortSignal,
 ): Promise<{ file: string; sizeBytes: number } | undefined> {
   const members: string[] = [];
-  const hasFiles = await listMembers(paths.artifacts, '', members);
+  const hasFiles = await listMembers(Buffer.from(paths.artifacts).toString('latin1'), '', members);
   if (!hasFiles) return undefined;
   await mkdir(paths.scratch, { recursive: true, mode: 0o700 });
   const list = join(paths.scratch, 'members');
@@ -56,15 +56,21 @@ export async function buildArtifactBundle(
       .sort()
       .map((name) => `./${name}\0`)
       .join(''),
+    'latin1',
   );
   await packMembers(paths, { list, file, signal });
   return { file, sizeBytes: (await stat(file)).size };
 }
 
+/** Names are bytes and need not be text: here each byte is a character. */
+function rawPath(top: string, path: string): Buffer {
+  return Buffer.from(join(top, path), 'latin1');
+}
+
 /** Pipes, sockets and devices are left out as well. Gives whether there is anything but directories. */
 async function listMembers(top: string, below: string, members: string[]): Promise<boolean> {
   let hasFiles = false;
-  for (const entry of await readdir(join(top, below), { withFileTypes: true })) {
+  for (const entry of await readdir(rawPath(top, below), { withFileTypes: true, encoding: 'latin1' })) {
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
     if (!(await isPacked(top, path, entry))) continue;
     if (members.length >= maxMembers)
@@ -81,7 +87,7 @@ async function isPacked(top: string, path: string, entry: Dirent): Promise<boole
 }
 
 async function staysInside(top: string, path: string): Promise<boolean> {
-  const link = await readlink(join(top, path)).catch(() => undefined);
+  const link = await readlink(rawPath(top, path), 'latin1').catch(() => undefined);
   return link !== undefined && isInside(path, link);
 }
 

@@ -2,6 +2,7 @@
 // them under their own configuration, and so whatever that names.
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { InputError } from '../../errors.ts';
 import { askGit, type GitContext, type GitPlace, runGit, streamGit } from './git.ts';
 import { isDirectory, readHead } from './repository.ts';
 
@@ -51,7 +52,11 @@ async function listLinks(ctx: GitContext, place: GitPlace): Promise<Link[]> {
   const links: Link[] = [];
   for await (const entry of splitEntries(streamGit(ctx, place, ['ls-files', '--stage', '-z']))) {
     const [, commit, path] = /^160000 ([0-9a-f]{40}) \d\t(.*)$/s.exec(entry) ?? [];
-    if (commit !== undefined && path !== undefined) links.push({ path, commit });
+    if (commit === undefined || path === undefined) continue;
+    // It could not be kept out of git's sight by its name.
+    if (path.includes('\ufffd'))
+      throw new InputError(`cannot look at submodule ${JSON.stringify(path)}: its name is no text`);
+    links.push({ path, commit });
   }
   return links;
 }

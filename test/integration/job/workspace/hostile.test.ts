@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -181,5 +182,21 @@ describe('a repository that names programs', () => {
     writeFileSync(join(inner, 'a'), 'b\n');
     await computeRepoShaOut(ctx, paths, 'a'.repeat(40), signal);
     expect(existsSync(proof)).toBe(false);
+  });
+
+  it('P53: with a repository in it whose name is no text is refused before git could look into it', async () => {
+    const { ctx, signal, prepare } = await makeWorkspaces();
+    const { paths } = await prepare();
+    const plain = join(paths.scratch, 'plain');
+    gitIn('/', 'init', '-q', plain);
+    writeFileSync(join(plain, 'a'), 'a\n');
+    gitIn(plain, 'add', 'a');
+    gitIn(plain, 'commit', '-q', '-m', 'inner');
+    const odd = Buffer.concat([Buffer.from(`${paths.workspace}/`), Buffer.from([0xff, 0x41])]);
+    renameSync(plain, odd);
+    expect((await collectDiff(ctx, paths, signal))?.filesChanged).toBe(1);
+    await expect(computeRepoShaOut(ctx, paths, 'a'.repeat(40), signal)).rejects.toMatchObject({
+      ...{ name: 'InputError', message: expect.stringMatching('its name is no text') },
+    });
   });
 });

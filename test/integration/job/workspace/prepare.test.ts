@@ -144,6 +144,7 @@ describe('the bundle of artifacts', () => {
     expect(await buildArtifactBundle(ctx, paths, signal)).toBeUndefined();
     mkdirSync(join(paths.out, 'deep'));
     writeFileSync(join(paths.out, 'deep/result\nof "two" lines'), 'result\n');
+    writeFileSync(Buffer.concat([Buffer.from(`${paths.out}/`), Buffer.from([0xff, 0x41])]), 'no text\n');
     writeFileSync(paths.stdout, 'hello\n');
     symlinkSync('/etc/passwd', join(paths.out, 'away'));
     symlinkSync('deep', join(paths.out, 'near'));
@@ -159,6 +160,7 @@ describe('the bundle of artifacts', () => {
         `${job}/stdout.log`,
         `${job}/out/deep/result\\nof "two" lines`,
         `${job}/out/near`,
+        `${job}/out/\\377A`,
       ]),
     );
     expect(stdout).not.toMatch(/away|pipe/);
