@@ -46,58 +46,49 @@ export async function readJobs(
   { endedSinceMs }: { endedSinceMs: number },
 ): Promise<JobListing> {
   const openKeys = await listOpenJobs(ctx);
-  const open = await findPlaces(openJobsDir(ctx.paths), openKeys, true);
-  const ended = await findPlaces(endedJobsDir(ctx.paths), await listEndedJobs(ctx), false);
+  const places = await findPlaces(openJobsDir(ctx.paths), openKeys, true);
+  const endedKeys = new Set(await listEndedJobs(ctx));
+  // In this order what is closed meanwhile may be in both lists, and is never in none.
+  const open = places.filter(({ key }) => !endedKeys.has(key));
+  const ended = await findPlaces(endedJobsDir(ctx.paths), [...endedKeys], false);
   const held = await listHeldLocks(ctx.paths.locksDir, openKeys.map(jobLock));
   const recent = ended.filter(({ changedMs }) => changedMs >= endedSinceMs);
-  const seen = new Set(ended.map(({ key }) => key));
   const unreadable: { key: string; message: string }[] = [];
-  const read = async (place: Found): Promise<JobFacts | undefined> => {
+  const read = async (place: Found): Promise<JobFacts[]> => {
     try {
-      const facts = await readFacts(ctx, place, held.has(jobLock(place.key)));
-      // Closed while we were reading.
-      return facts.isOpen && facts.claim === undefined && !existsSync(facts.directory) ? undefined : facts;
+      return [await readFacts(ctx, place, held.has(jobLock(place.key)))];
     } catch (error) {
       unreadable.push({ key: place.key, message: describeError(error) });
-      return undefined;
+      return [];
     }
   };
-  const openJobs = await mapBounded(
-    open.filter(({ key }) => !seen.has(key)),
-    parallel,
-    read,
-  );
-  const endedJobs = await mapBounded(
-    recent.sort((a, b) => b.changedMs - a.changedMs),
-    parallel,
-    read,
-  );
-  const isThere = (facts: JobFacts | undefined): facts is JobFacts => facts !== undefined;
+  const jobs = await mapBounded([...open, ...recent.sort(byChange)], parallel, read);
+  return { jobs: sortJobs(jobs.flat()), unreadable };
+}
+
+function byChange(a: Found, b: Found): number {
+  return b.changedMs - a.changedMs;
+}
+
+function sortJobs(jobs: readonly JobFacts[]): JobFacts[] {
   const claimedAt = ({ claim }: JobFacts): string => claim?.claimedAt ?? '';
-  return {
-    jobs: [
-      ...openJobs.filter(isThere).sort((a, b) => (claimedAt(a) < claimedAt(b) ? -1 : 1)),
-      ...endedJobs.filter(isThere),
-    ],
-    unreadable,
-  };
+  const open = jobs.filter(({ isOpen }) => isOpen);
+  return [
+    ...open.sort((a, b) => (claimedAt(a) < claimedAt(b) ? -1 : 1)),
+    ...jobs.filter(({ isOpen }) => !isOpen),
+  ];
 }
 
 /** Throws InputError, which says what was wanted, for an id that no job here has. */
 export async function requireJob(ctx: ViewContext, id: string, verb: string): Promise<JobFacts> {
-  for (let isSecond = false; ; isSecond = true) {
-    const place = await findJob(ctx, id);
-    if (place === undefined) {
-      throw new InputError(`cannot ${verb} job ${JSON.stringify(id)}: this node knows none of that id`);
-    }
-    const lock = jobLock(place.key);
-    const held = place.isOpen ? await listHeldLocks(ctx.paths.locksDir, [lock]) : new Set();
-    const changedMs = await readChangeMs(place.directory);
-    // It may have been closed between two reads: then it is with the ended ones.
-    if (changedMs === undefined && !isSecond) continue;
-    const facts = await readFacts(ctx, { ...place, changedMs: changedMs ?? 0 }, held.has(lock));
-    if (isSecond || !place.isOpen || existsSync(place.directory)) return facts;
+  const place = await findJob(ctx, id);
+  if (place === undefined) {
+    throw new InputError(`cannot ${verb} job ${JSON.stringify(id)}: this node knows none of that id`);
   }
+  const lock = jobLock(place.key);
+  const held = place.isOpen ? await listHeldLocks(ctx.paths.locksDir, [lock]) : new Set();
+  const changedMs = (await readChangeMs(place.directory)) ?? ctx.clock.now().getTime();
+  return await readFacts(ctx, { ...place, changedMs }, held.has(lock));
 }
 
 type Found = JobPlace & { changedMs: number };
@@ -115,7 +106,15 @@ async function readChangeMs(directory: string): Promise<number | undefined> {
   return (await stat(directory).catch(() => undefined))?.mtimeMs;
 }
 
-async function readFacts(
+/** What has been closed while it was read is read again where it is now. */
+async function readFacts(ctx: ViewContext, found: Found, isHeld: boolean): Promise<JobFacts> {
+  const facts = await readFactsOnce(ctx, found, isHeld);
+  if (!found.isOpen || existsSync(found.directory)) return facts;
+  const directory = join(endedJobsDir(ctx.paths), found.key);
+  return await readFactsOnce(ctx, { ...found, directory, isOpen: false }, false);
+}
+
+async function readFactsOnce(
   ctx: ViewContext,
   { changedMs, ...place }: Found,
   isHeld: boolean,
