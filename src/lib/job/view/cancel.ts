@@ -64,7 +64,7 @@ type Cancelled = JobCancel | NonNullable<JobFacts['progress']>['cancelled'];
 
 function renderCancelled(facts: JobFacts, cancel: JobCancel): Outcome {
   const { id, held, containerId } = describeJob(facts);
-  const container = containerId === null ? '' : ', and its container is gone within 10 s of that';
+  const container = containerId === null ? '' : ', and its container is gone within 10 s';
   return {
     outcome: 'done',
     text: [`job ${id} is asked to end: ${held ? `that is noticed within 4 s${container}` : laterText}`],

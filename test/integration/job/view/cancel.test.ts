@@ -35,7 +35,7 @@ describe('job cancel', () => {
     await holder.waitFor('held');
     const end = await jobs.reeve('job', 'cancel', 'job-1', '--yes');
     expect(end.stdout).toBe(
-      'job job-1 is asked to end: that is noticed within 4 s, and its container is gone within 10 s of that\n',
+      'job job-1 is asked to end: that is noticed within 4 s, and its container is gone within 10 s\n',
     );
     expect((await jobs.reeve('job', 'list')).stdout).toContain('running, to be cancelled ');
   });
