@@ -26,7 +26,11 @@ export async function makeWorkspaces(): Promise<Workspaces> {
   const machine = await makeJobsMachine();
   const paths = resolvePaths(
     { config: join(machine.root, 'etc/reeve.yaml') },
-    { REEVE_CACHE: join(machine.root, 'cache'), REEVE_RUN: join(machine.root, 'run') },
+    {
+      REEVE_CACHE: join(machine.root, 'cache'),
+      REEVE_RUN: join(machine.root, 'run'),
+      REEVE_STATE: join(machine.root, 'state'),
+    },
   );
   const config = await loadConfig(paths, {});
   if (config.jobs === undefined) throw new Error('there is no section jobs');

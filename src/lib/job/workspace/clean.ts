@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { BaseContext } from '../../context.ts';
 import { describeError, systemErrorCode } from '../../errors.ts';
 import { safeFileId } from '../../ids.ts';
+import { findJob, listOpenJobs, readJob } from '../../jobs/book.ts';
 import { fileError } from '../../state/file-error.ts';
 import { runsDir } from './paths.ts';
 
@@ -12,9 +13,28 @@ const keptMs = 24 * 60 * 60_000;
 const maxRemoved = 2;
 const gonePrefix = '.gone-';
 
+type CleanContext = Pick<BaseContext, 'overrides' | 'paths' | 'clock' | 'log'>;
+
+/** When a new one is made. Nothing goes where it cannot be told whose an open job's workspace is. */
+export async function makeRoomForWorkspace(ctx: CleanContext): Promise<void> {
+  try {
+    const openRunIds = new Set<string>();
+    for (const key of await listOpenJobs(ctx)) {
+      const place = await findJob(ctx, key);
+      if (place === undefined) continue;
+      const { claim } = await readJob(ctx, place, false);
+      if (claim === undefined) return;
+      openRunIds.add(claim.runId);
+    }
+    await removeOldWorkspaces(ctx, openRunIds);
+  } catch (error) {
+    ctx.log.warning(`cannot remove old workspaces: ${describeError(error)}`);
+  }
+}
+
 /** Of no run in `openRunIds`, and of none that had a job within a day: its next one may be claimed yet. */
-export async function removeOldWorkspaces(
-  ctx: Pick<BaseContext, 'overrides' | 'paths' | 'clock' | 'log'>,
+async function removeOldWorkspaces(
+  ctx: CleanContext,
   openRunIds: ReadonlySet<string>,
 ): Promise<{ removed: number }> {
   const runs = runsDir(ctx);

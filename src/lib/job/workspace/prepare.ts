@@ -9,6 +9,7 @@ import type { ClaimPayload } from '../../ploy/wire.ts';
 import { fileError } from '../../state/file-error.ts';
 import { writeBefore } from './before.ts';
 import { makeTmp, placeBundles } from './bundles.ts';
+import { makeRoomForWorkspace } from './clean.ts';
 import { openGit } from './git.ts';
 import { hydrateWorkspace } from './hydrate.ts';
 import { type WorkspacePaths, workspacePaths } from './paths.ts';
@@ -43,8 +44,9 @@ export async function prepareWorkspace(
   const paths = workspacePaths(ctx, { runId, jobId });
   await makeDirectories(paths, execution.needsTmp);
   const fetchSnapshot = (run: string) => controlPlane.fetchSnapshot(run);
-  await hydrateWorkspace(ctx, paths, { runId, commitSha, repoShaIn, fetchSnapshot, signal });
+  const isNew = await hydrateWorkspace(ctx, paths, { runId, commitSha, repoShaIn, fetchSnapshot, signal });
   await recordBefore(paths, signal);
+  if (isNew) await makeRoomForWorkspace(ctx);
   const fetchSpecBundle = (bundle: string) => controlPlane.fetchSpecBundle(bundle);
   const files = await placeBundles(paths, execution.files, { fetchSpecBundle, signal });
   const socket = ctx.config.cluster?.docker.socket ?? dockerSocket;
