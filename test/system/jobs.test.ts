@@ -136,6 +136,14 @@ describeHost('a node that runs jobs', () => {
     await isClosed(job);
   });
 
+  it('needs no API for its claims (P31)', async () => {
+    await host.output(['systemctl', 'stop', 'reeve-api-jobs.socket']);
+    const job = ploy.queueJob();
+    expect(await ended(job)).toBe('Success');
+    await isClosed(job);
+    await host.output(['systemctl', 'start', 'reeve-api-jobs.socket']);
+  });
+
   it('takes a job up again after a kill of its process, and does not run it twice (P34, P35, P36, P37)', async () => {
     const job = ploy.queueJob(short);
     await hasBegun(job);
