@@ -9,7 +9,7 @@ export type JobFacts = {
   container: 'none' | 'created' | 'running' | 'ended';
   /** Somebody has asked for its end. */
   isCancelled: boolean;
-  /** Workspace and image are ready, by this process. */
+  /** Workspace and image are ready, made so by this run. */
   isPrepared: boolean;
 };
 
