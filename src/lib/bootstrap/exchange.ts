@@ -1,5 +1,5 @@
 // The exchange of a bootstrap token for a certificate, with its attempts, and the check of what came.
-import { X509Certificate } from 'node:crypto';
+import crypto from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import type { JobsConfig } from '../config/config.ts';
 import type { BaseContext } from '../context.ts';
@@ -122,7 +122,7 @@ function parseIssued(body: Buffer, key: string): Issued {
 }
 
 function requireFitting({ key, certificate, caBundle }: Issued, fingerprint: string): void {
-  const found = new X509Certificate(certificate).fingerprint256.replaceAll(':', '').toLowerCase();
+  const found = new crypto.X509Certificate(certificate).fingerprint256.replaceAll(':', '').toLowerCase();
   if (fingerprint !== '' && fingerprint.replaceAll(':', '').toLowerCase() !== found) {
     throw new TypeError('its fingerprint is another one');
   }

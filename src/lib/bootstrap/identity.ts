@@ -1,6 +1,6 @@
 // A node's certificate: issued once for a bootstrap token, and again before it runs out. Whoever needs it at the same moment
 // waits for the one that exchanges the token.
-import { X509Certificate } from 'node:crypto';
+import crypto from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JobsConfig } from '../config/config.ts';
@@ -65,7 +65,7 @@ async function hasCertificate({ http: { tls } }: JobsConfig): Promise<boolean> {
 async function runsOut(ctx: IdentityContext, { http: { tls } }: JobsConfig): Promise<boolean> {
   const text = await readFile(tls.certPath ?? '').catch(() => undefined);
   if (text === undefined) return false;
-  const { validFrom, validTo } = new X509Certificate(text);
+  const { validFrom, validTo } = new crypto.X509Certificate(text);
   return isRenewalDue({ from: new Date(validFrom), to: new Date(validTo) }, ctx.clock.now());
 }
 

@@ -1,6 +1,7 @@
 // One job that the server has given us: on disk before anything starts. A job that cannot be written down is ended at once, so
 // that it does not hang on the server.
 import { describeError } from '../errors.ts';
+import { dropAnswer, type KeptAnswer, readAnswers } from '../jobs/answers.ts';
 import { findJob, readJob } from '../jobs/book.ts';
 import { sendCompletion } from '../jobs/deliver.ts';
 import { type JobClaim, jobKey } from '../jobs/records.ts';
@@ -12,24 +13,39 @@ import type { ClaimSession } from './session.ts';
 /** `accepted` is a new job. `refused`: nothing was started, and asking at once would give the same again. */
 export type Acceptance = { kind: 'accepted' | 'refused'; jobId?: string };
 
-export async function acceptClaim(session: ClaimSession, raw: unknown): Promise<Acceptance> {
+type Kept = Omit<KeptAnswer, 'payload'>;
+
+/** What a claimer had been answered that was killed before it could make a job of it. */
+export async function acceptKeptAnswers(session: ClaimSession): Promise<void> {
+  const { ctx } = session;
+  for (const { payload, ...kept } of readAnswers(ctx)) {
+    const ids = readIds(payload);
+    // Killed between the two: the job is there, and the pass goes on with it.
+    if (ids !== undefined && (await findJob(ctx, ids.jobId)) !== undefined) dropAnswer(ctx, kept.name);
+    else await acceptClaim(session, payload, kept);
+  }
+}
+
+export async function acceptClaim(session: ClaimSession, raw: unknown, kept?: Kept): Promise<Acceptance> {
   const { ctx, runners } = session;
   const ids = readIds(raw);
   if (ids === undefined) {
-    await giveSlotBack(ctx);
+    giveSlotBack(ctx);
+    if (kept !== undefined) dropAnswer(ctx, kept.name);
     ctx.log.error('the server gave a job without an id: nobody can be told of it');
     return { kind: 'refused' };
   }
   const claim: JobClaim = {
     source: 'claim',
-    claimedAt: ctx.clock.now().toISOString(),
+    claimedAt: kept?.claimedAt ?? ctx.clock.now().toISOString(),
     ...ids,
     payload: raw,
   };
   try {
-    if (!(await fillSlot(ctx, claim))) return await meetAgain(session, claim);
+    if (!(await fillSlot(ctx, claim, kept?.name))) return await meetAgain(session, claim);
   } catch (error) {
-    await endUnwritten(session, claim, describeError(error));
+    const isTold = await endUnwritten(session, claim, describeError(error));
+    if (isTold && kept !== undefined) dropAnswer(ctx, kept.name);
     return { kind: 'refused', jobId: ids.jobId };
   }
   ctx.log.info(`claimed job ${ids.jobId}`, { job: ids.jobId, serverRun: ids.runId });
@@ -66,13 +82,14 @@ async function endUnwritten(
   { ctx, controlPlane }: ClaimSession,
   { jobId, runId }: JobClaim,
   cause: string,
-): Promise<void> {
+): Promise<boolean> {
   const error = `cannot keep the job: ${cause}`;
   ctx.log.error(`${error}: job ${jobId} is ended`, { job: jobId });
-  await giveSlotBack(ctx).catch(() => {});
+  giveSlotBack(ctx);
   const body = buildFailure({ error, durationMs: 0 });
   const delivery = await sendCompletion(ctx, controlPlane, { jobId, runId, mode: 'live', body });
   if (delivery.kind === 'undelivered') {
     ctx.log.error(`job ${jobId} hangs on the server: it could be neither kept nor ended: ${delivery.reason}`);
   }
+  return delivery.kind === 'settled';
 }

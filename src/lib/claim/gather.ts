@@ -10,9 +10,16 @@ import { jobLabel, runLabel } from '../ploy/names.ts';
 import type { ClaimFacts, JobContainer, OpenJob } from './facts.ts';
 
 /** Throws UnavailableError where the engine does not answer: nothing may be claimed by a node that does not know itself. */
-export async function gatherClaimFacts(ctx: Context, engine: Engine): Promise<ClaimFacts> {
-  // Containers first: whatever is made after this has its records by the time that they are read.
-  const rows = await engine.listContainers({ labels: [runLabel, jobLabel] });
+export async function listJobContainers(engine: Engine): Promise<readonly ContainerSummary[]> {
+  return await engine.listContainers({ labels: [runLabel, jobLabel] });
+}
+
+/** Containers first: whatever is made after them has its records by the time that these are read. */
+export async function gatherClaimFacts(
+  ctx: Context,
+  engine: Engine,
+  rows: readonly ContainerSummary[],
+): Promise<ClaimFacts> {
   await setStraysAside(ctx);
   const open = await gatherOpenJobs(ctx);
   const ended = new Set(await listEndedJobs(ctx));

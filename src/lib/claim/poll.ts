@@ -2,10 +2,10 @@
 // a claim makes it ask again at once. Where all slots are taken it waits for one and asks nobody.
 import { describeError } from '../errors.ts';
 import { claimBackoff, planBackoffMs } from '../http/retry.ts';
+import { type KeptAnswer, keepAnswer } from '../jobs/answers.ts';
 import { requireRoom, resolveJobRoots } from '../jobs/preflight.ts';
 import { giveSlotBack, reserveSlot } from '../jobs/slots.ts';
 import { jobLabel, runLabel } from '../ploy/names.ts';
-import { acceptClaim } from './accept.ts';
 import type { ClaimSession } from './session.ts';
 import { openSlotWatch } from './slot-watch.ts';
 
@@ -61,7 +61,9 @@ async function tryOnce(session: ClaimSession, { report, preflight, told }: Try):
     report.answers += 1;
     delete report.trouble;
     if (raw === undefined) return false;
-    const { kind, jobId } = await acceptClaim(session, raw);
+    const kept = keep(session, raw);
+    const { acceptClaim } = await import('./accept.ts');
+    const { kind, jobId } = await acceptClaim(session, raw, kept);
     if (kind === 'accepted' && jobId !== undefined) report.claimed.push(jobId);
     return kind === 'accepted';
   } catch (error) {
@@ -70,7 +72,17 @@ async function tryOnce(session: ClaimSession, { report, preflight, told }: Try):
     told.add(report.trouble);
     return false;
   } finally {
-    await giveSlotBack(ctx);
+    giveSlotBack(ctx);
+  }
+}
+
+/** Undefined where it cannot be written: then the job cannot be either, and is ended. */
+function keep({ ctx }: ClaimSession, payload: unknown): Omit<KeptAnswer, 'payload'> | undefined {
+  try {
+    return { name: keepAnswer(ctx, payload), claimedAt: ctx.clock.now().toISOString() };
+  } catch (error) {
+    ctx.log.warning(describeError(error));
+    return undefined;
   }
 }
 

@@ -6,17 +6,20 @@ import { requireSection } from '../config/rules.ts';
 import type { BaseContext, Context } from '../context.ts';
 import { openControlPlane } from '../control-plane/client.ts';
 import { openEngine } from '../docker/client.ts';
+import type { ContainerSummary } from '../docker/types.ts';
 import { UnavailableError } from '../errors.ts';
+import { loadHttp } from '../http/client.ts';
+import { countAnswers } from '../jobs/answers.ts';
 import { forgetEndedJobs } from '../jobs/retention.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
 import { recordRun } from '../state/record-run.ts';
-import { applyClaimSteps } from './apply.ts';
 import { openRunners } from './children.ts';
-import { gatherClaimFacts } from './gather.ts';
+import { gatherClaimFacts, listJobContainers } from './gather.ts';
 import { planClaim } from './plan.ts';
 import { type PollReport, pollForWindow } from './poll.ts';
 import type { ClaimSession } from './session.ts';
+import type { ClaimStep } from './steps.ts';
 
 export type ClaimOptions = { windowMs: number; waitMs: number; loadContext(): Promise<Context> };
 
@@ -36,16 +39,25 @@ export async function runClaim(base: BaseContext, options: ClaimOptions): Promis
 async function claimUnderLock(ctx: Context, options: ClaimOptions): Promise<Outcome> {
   const jobs = requireSection(ctx.config, 'jobs');
   const work = async (): Promise<Outcome> => {
-    await ensureIdentity(ctx, jobs);
     const session = openSession(ctx, jobs, Math.random);
+    // Asked while the begin of the run is written down: reading changes nothing.
+    const rows = listJobContainers(session.engine);
+    rows.catch(() => {});
     try {
-      return await claim(session, options.windowMs);
+      return await recordRun(ctx, 'claim', async () => {
+        await ensureIdentity(ctx, jobs);
+        session.controlPlane.prepare();
+        return await claim(session, await rows, options.windowMs);
+      });
     } finally {
       session.engine.close();
       session.controlPlane.close();
     }
   };
-  return await withLock(ctx, 'claim', () => recordRun(ctx, 'claim', work), { waitMs: options.waitMs });
+  const held = withLock(ctx, 'claim', work, { waitMs: options.waitMs });
+  // While the kernel is asked for the lock.
+  loadHttp();
+  return await held;
 }
 
 function openSession(ctx: Context, jobs: ClaimSession['jobs'], random: () => number): ClaimSession {
@@ -62,16 +74,31 @@ function openSession(ctx: Context, jobs: ClaimSession['jobs'], random: () => num
   };
 }
 
-async function claim(session: ClaimSession, windowMs: number): Promise<Outcome> {
+async function claim(
+  session: ClaimSession,
+  rows: readonly ContainerSummary[],
+  windowMs: number,
+): Promise<Outcome> {
   const { ctx, engine, runners } = session;
-  const facts = await gatherClaimFacts(ctx, engine);
-  const troubles = await applyClaimSteps(session, planClaim(facts, ctx.clock.now()));
+  if (countAnswers(ctx) > 0) {
+    const { acceptKeptAnswers } = await import('./accept.ts');
+    await acceptKeptAnswers(session);
+  }
+  const facts = await gatherClaimFacts(ctx, engine, rows);
+  const troubles = await applySteps(session, planClaim(facts, ctx.clock.now()));
   const report = ctx.signal.aborted
     ? { claimed: [], requests: 0, answers: 0 }
     : await pollForWindow(session, windowMs);
   await runners.settle();
   await forgetEndedJobs(ctx);
   return renderReport(report, [...troubles, ...describeUnfinished(session)]);
+}
+
+/** Most passes find nothing to do, and load nothing for it. */
+async function applySteps(session: ClaimSession, steps: readonly ClaimStep[]): Promise<string[]> {
+  if (steps.length === 0) return [];
+  const { applyClaimSteps } = await import('./apply.ts');
+  return await applyClaimSteps(session, steps);
 }
 
 function describeUnfinished({ runners }: ClaimSession): string[] {

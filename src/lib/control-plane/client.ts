@@ -33,6 +33,7 @@ export function openControlPlane(ctx: ControlPlaneContext, jobs: JobsConfig): Co
   const jobPath = (runId: string, jobId: string): string =>
     `/v1/runs/${encodeURIComponent(runId)}/jobs/${encodeURIComponent(jobId)}`;
   return {
+    prepare: () => line.prepare(),
     claim: async () => {
       const how = { timeoutMs: claimMs, maxAnswerBytes: claimBytes };
       const answer = await post('claim a job', `${node}/claim`, undefined, how);
@@ -82,6 +83,7 @@ export function openControlPlane(ctx: ControlPlaneContext, jobs: JobsConfig): Co
 }
 
 type Line = {
+  prepare(): void;
   ask(ask: Ask): Promise<HttpAnswer>;
   askForStream(action: string, path: string): ReturnType<ControlPlane['fetchSnapshot']>;
   close(): void;
@@ -129,6 +131,7 @@ function openLine(ctx: ControlPlaneContext, jobs: JobsConfig): Line {
     return { answer: await tell(action, () => send(second.http)), token: second.token };
   };
   return {
+    prepare: () => void open().catch(() => {}),
     ask: async ({ action, ...request }) => {
       const { answer, token } = await exchange(action, (http) => http.send(request));
       requireSuccess(action, answer, token);

@@ -26,6 +26,8 @@ export type LogChunk = { runId: string; jobId: string; chunkNo: number; gzip: Ui
 
 /** All throw ControlPlaneError; all end with the context's signal where `complete` does not. */
 export type ControlPlane = {
+  /** Reads who we are while something else is waited for. What is wrong with it is told by the first request. */
+  prepare(): void;
   /** The raw payload, undefined where there is no work (204). */
   claim(): Promise<unknown>;
   /** The status of a job in the server's word. */

@@ -1,6 +1,6 @@
 // The exchange of one request and its answer over the engine's socket: kept connections, the version of the API, a deadline.
 // Raw errors come out; connection.ts puts them into words.
-import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http';
+import http, { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { ConfigError } from '../errors.ts';
 import type { Log } from '../report/log.ts';
 import { type Limit, startDeadline } from './deadline.ts';
@@ -43,7 +43,7 @@ export type Transport = {
 export type TransportOptions = { socket: string; log?: Log; signal?: AbortSignal };
 
 export function openTransport(options: TransportOptions): Transport {
-  const agent = new Agent({ keepAlive: true });
+  const agent = new http.Agent({ keepAlive: true });
   let apiVersion: string | undefined;
   let requestCount = 0;
 
@@ -91,10 +91,13 @@ export function openTransport(options: TransportOptions): Transport {
   };
 }
 
+/** Left to find a name for TLS by itself, Node.js compiles a large expression first, also where there is no TLS. */
+const nameless = { servername: '' };
+
 function buildRequest(
   call: Call,
   socketPath: string,
-  agent: Agent,
+  agent: http.Agent,
   version: string | undefined,
 ): RequestOptions {
   const query = Object.entries(call.query ?? {}).map(
@@ -105,6 +108,7 @@ function buildRequest(
   return {
     socketPath,
     agent,
+    ...nameless,
     method: call.method,
     path: query.length === 0 ? path : `${path}?${query.join('&')}`,
     headers: { host: 'engine', ...call.headers },

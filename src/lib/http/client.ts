@@ -1,12 +1,7 @@
 // Requests to a control plane: kept connections, TLS as tls.ts says, a deadline for every step, and answers whose size is
 // bounded. What a status means is for whoever asks; all other troubles come out as UnavailableError with a code of their own.
-import {
-  type ClientRequest,
-  Agent as HttpAgent,
-  type IncomingMessage,
-  request as requestPlain,
-} from 'node:http';
-import { Agent as HttpsAgent, request as requestTls } from 'node:https';
+import http, { type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http';
+import https, { request as requestTls } from 'node:https';
 import type { Readable } from 'node:stream';
 import type { SecureContext } from 'node:tls';
 import { UnavailableError } from '../errors.ts';
@@ -57,6 +52,11 @@ const handshakeMs = 10_000;
 const defaultTimeoutMs = 30_000;
 const defaultAnswerBytes = 1024 * 1024;
 
+/** Loads what a request over TLS needs, which takes ten milliseconds: for whoever waits for something else anyway. */
+export function loadHttp(): void {
+  void https.globalAgent;
+}
+
 export function openHttp(options: HttpOptions): HttpClient {
   const wire = openWire(options);
   const exchange = async <T>(request: HttpRequest, take: Take<T>): Promise<T> => {
@@ -102,7 +102,7 @@ export function openHttp(options: HttpOptions): HttpClient {
   };
 }
 
-type Wire = { base: URL; isTls: boolean; agent: HttpAgent | HttpsAgent; options: HttpOptions };
+type Wire = { base: URL; isTls: boolean; agent: http.Agent | https.Agent; options: HttpOptions };
 
 function openWire(options: HttpOptions): Wire {
   const base = new URL(options.baseUrl);
@@ -112,7 +112,7 @@ function openWire(options: HttpOptions): Wire {
     minVersion: 'TLSv1.3' as const,
     ...(secureContext === undefined ? {} : { secureContext }),
   };
-  const agent = isTls ? new HttpsAgent({ keepAlive: true, ...secure }) : new HttpAgent({ keepAlive: true });
+  const agent = isTls ? new https.Agent({ keepAlive: true, ...secure }) : new http.Agent({ keepAlive: true });
   return { base, isTls, agent, options };
 }
 

@@ -1,12 +1,14 @@
 // How many jobs may be open at once. An open directory is a slot that is taken; while a claim is asked for, its claimer holds
-// one more by a reservation in `<run>/claiming`. Both are counted under the lock `slots`, which is held for moments.
-import { readFileSync } from 'node:fs';
-import { mkdir, readFile, unlink, writeFile } from 'node:fs/promises';
+// one more by a reservation in `<run>/claiming`. Jobs are made under the lock `slots`, which is held for moments. The claimer needs
+// it for no reservation: it writes its name and then looks for others, and whoever opens a job does the same with `<run>/opening`,
+// so that at least one of two sees the other.
+import { mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { systemErrorCode } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
 import { fileError } from '../state/file-error.ts';
+import { countAnswers, dropAnswer } from './answers.ts';
 import { listOpenJobs, openJob } from './book.ts';
 import type { JobClaim } from './records.ts';
 
@@ -19,26 +21,26 @@ const waitMs = 30_000;
 
 /** Takes a slot for the job of a claim that is about to be asked for; false where all are taken. */
 export async function reserveSlot(ctx: SlotContext, concurrency: number): Promise<boolean> {
-  return await underSlots(ctx, async () => {
-    if ((await countTaken(ctx)) >= concurrency) return false;
-    await writeReservation(ctx);
-    return true;
-  });
+  if (isNamed(ctx.paths, 'claiming')) return false;
+  writeName(ctx.paths, 'claiming');
+  // Before the jobs are counted: who has opened one by then is seen there.
+  const others = isNamed(ctx.paths, 'opening') ? 1 : 0;
+  if ((await countKept(ctx)) + others < concurrency) return true;
+  giveSlotBack(ctx);
+  return false;
 }
 
-/** Removing a name is one act, and only makes the count smaller: no lock is needed. */
-export async function giveSlotBack({ paths }: Pick<BaseContext, 'paths'>): Promise<void> {
-  const path = reservationPath(paths);
-  await unlink(path).catch((error: unknown) => {
-    if (systemErrorCode(error) !== 'ENOENT') throw fileError('remove', path, error);
-  });
+/** Removing a name is one act, and only makes the count smaller. */
+export function giveSlotBack({ paths }: Pick<BaseContext, 'paths'>): void {
+  removeName(paths, 'claiming');
 }
 
 /** The reservation becomes the job. False where the job is known already; the slot is given back then. */
-export async function fillSlot(ctx: SlotContext, claim: JobClaim): Promise<boolean> {
+export async function fillSlot(ctx: SlotContext, claim: JobClaim, answer?: string): Promise<boolean> {
   return await underSlots(ctx, async () => {
     const isNew = await openJob(ctx, claim);
-    await giveSlotBack(ctx);
+    if (answer !== undefined) dropAnswer(ctx, answer);
+    giveSlotBack(ctx);
     return isNew;
   });
 }
@@ -49,9 +51,16 @@ export async function openInSlot(
   claim: JobClaim,
   concurrency = Number.POSITIVE_INFINITY,
 ): Promise<Opening> {
+  const open = async (): Promise<Opening> => ((await openJob(ctx, claim)) ? 'opened' : 'known');
   return await underSlots(ctx, async () => {
-    if (concurrency !== Number.POSITIVE_INFINITY && (await countTaken(ctx)) >= concurrency) return 'full';
-    return (await openJob(ctx, claim)) ? 'opened' : 'known';
+    if (concurrency === Number.POSITIVE_INFINITY) return await open();
+    writeName(ctx.paths, 'opening');
+    try {
+      const others = isNamed(ctx.paths, 'claiming') ? 1 : 0;
+      return (await countKept(ctx)) + others >= concurrency ? 'full' : await open();
+    } finally {
+      removeName(ctx.paths, 'opening');
+    }
   });
 }
 
@@ -61,16 +70,19 @@ async function underSlots<T>(ctx: SlotContext, work: () => Promise<T>): Promise<
   return await withLock(lasting, 'slots', work, { waitMs });
 }
 
-async function countTaken(ctx: SlotContext): Promise<number> {
+/** Jobs, and answers of which none has been made yet. */
+async function countKept(ctx: SlotContext): Promise<number> {
   const open = await listOpenJobs(ctx);
-  return open.length + ((await isReserved(ctx.paths)) ? 1 : 0);
+  return open.length + countAnswers(ctx);
 }
 
-/** By another one that is alive: our own is what we are about to write again. */
-async function isReserved(paths: BaseContext['paths']): Promise<boolean> {
-  const path = reservationPath(paths);
+type Name = 'claiming' | 'opening';
+
+/** By another one that is alive. */
+function isNamed(paths: BaseContext['paths'], name: Name): boolean {
+  const path = namePath(paths, name);
   try {
-    const [pid = '', startedAt = ''] = (await readFile(path, 'utf8')).trim().split(' ');
+    const [pid = '', startedAt = ''] = readFileSync(path, 'utf8').trim().split(' ');
     return Number(pid) !== process.pid && startedAt !== '' && readStartTime(Number(pid)) === startedAt;
   } catch (error) {
     if (systemErrorCode(error) === 'ENOENT') return false;
@@ -78,18 +90,30 @@ async function isReserved(paths: BaseContext['paths']): Promise<boolean> {
   }
 }
 
-async function writeReservation({ paths }: Pick<BaseContext, 'paths'>): Promise<void> {
-  const path = reservationPath(paths);
+/** Whole at once: nobody may take half a name for none. */
+function writeName(paths: BaseContext['paths'], name: Name): void {
+  const path = namePath(paths, name);
+  const staged = `${path}.${process.pid}`;
   try {
-    await mkdir(paths.runDir, { recursive: true, mode: 0o750 });
-    await writeFile(path, `${process.pid} ${readStartTime(process.pid)}\n`, { mode: 0o600 });
+    mkdirSync(paths.runDir, { recursive: true, mode: 0o750 });
+    writeFileSync(staged, `${process.pid} ${readStartTime(process.pid)}\n`, { mode: 0o600 });
+    renameSync(staged, path);
   } catch (error) {
     throw fileError('write', path, error);
   }
 }
 
-function reservationPath({ runDir }: BaseContext['paths']): string {
-  return join(runDir, 'claiming');
+function removeName(paths: BaseContext['paths'], name: Name): void {
+  const path = namePath(paths, name);
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOENT') throw fileError('remove', path, error);
+  }
+}
+
+function namePath({ runDir }: BaseContext['paths'], name: Name): string {
+  return join(runDir, name);
 }
 
 /** In ticks since boot: a number that was given to another process since is told apart. Undefined: it is gone. */

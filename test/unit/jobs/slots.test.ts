@@ -57,7 +57,7 @@ it('P56 keeps a slot for the job of a claim and gives it back when that ends', a
   expect(await reserveSlot(ctx, 1)).toBe(false);
   expect(await reserveSlot(ctx, 2)).toBe(true);
   await closeJob(ctx, 'a');
-  await giveSlotBack(ctx);
+  giveSlotBack(ctx);
   expect(await reserveSlot(ctx, 1)).toBe(true);
 });
 
