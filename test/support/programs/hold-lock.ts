@@ -1,5 +1,5 @@
 // Takes one lock, says `holding` or the error, and holds it until it is told to stop or killed. `hold-lock.ts DIR NAME`.
-// Told `child`, it first starts a sleeper in a session of its own, with everything it could inherit.
+// Told `child`, it first starts a sleeper in a session of its own (detached), with everything it could inherit.
 import { spawn } from 'node:child_process';
 import { acquireLock } from '../../../src/lib/lock/flock.ts';
 import { parseLockName } from '../../../src/lib/lock/names.ts';
@@ -15,7 +15,7 @@ try {
   process.stdout.write('holding\n');
   for await (const line of process.stdin) {
     if (String(line).startsWith('child')) {
-      const child = spawn('setsid', ['sleep', '60'], { stdio: 'ignore', detached: true });
+      const child = spawn('sleep', ['60'], { stdio: 'ignore', detached: true });
       child.unref();
       process.stdout.write(`child ${child.pid}\n`);
     } else break;
