@@ -12,6 +12,8 @@ export function pingEngine(socketPath: string): Promise<'ok' | 'unknown' | 'degr
   return new Promise((resolve) => {
     const options = {
       socketPath,
+      // Else a name for TLS is looked for, in five milliseconds.
+      servername: '',
       path: '/_ping',
       headers: { host: 'engine' },
       agent: false as const,

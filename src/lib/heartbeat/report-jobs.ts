@@ -9,6 +9,7 @@ import { describeError } from '../errors.ts';
 import type { DiskSpace } from '../host/parse.ts';
 import { readDisks, readHost, readTraffic } from '../host/sample.ts';
 import { judgeDisk, toHeartbeat, worstState } from '../host/snapshot.ts';
+import { loadHttp } from '../http/client.ts';
 import { heartbeatBackoff } from '../http/retry.ts';
 import type { Outcome } from '../outcome.ts';
 import type { DiagnosticsBody, HeartbeatBody } from '../ploy/wire.ts';
@@ -17,6 +18,11 @@ import { readBeats, writeBeats } from './beats.ts';
 import { type BeatEnd, isBeatDue, planNextBeat } from './plan-beat.ts';
 
 const plane = 'jobs';
+
+/** For whoever still waits for a lock. */
+export function loadAhead(): void {
+  loadHttp();
+}
 
 /** Throws where the server cannot be told; what that means for the next one is written down before. */
 export async function reportToJobs(ctx: Context, jobs: JobsConfig): Promise<Outcome> {
@@ -35,11 +41,13 @@ export async function reportToJobs(ctx: Context, jobs: JobsConfig): Promise<Outc
     const [disks, reading] = await Promise.all([
       readDisks(listDiskPaths(ctx)),
       readHost(now),
-      makeReady(ctx, jobs),
+      makeReady(ctx, jobs).then(() => server.prepare()),
     ]);
     const body = toHeartbeat(reading, disks, version);
+    // Looked at while the server is told.
+    const looks = lookAround(ctx);
     await server.sendHeartbeat(body, timeoutMs);
-    await Promise.all([write('ok'), sendDiagnostics(ctx, jobs, { server, body, disks })]);
+    await Promise.all([write('ok'), sendDiagnostics(ctx, jobs, { server, body, disks, looks })]);
     return {
       outcome: 'done',
       text: [`node ${jobs.nodeId} is told to ${jobs.serverUrl}`],
@@ -79,15 +87,27 @@ function listDiskPaths({ overrides, paths }: Context): string[] {
   return [...new Set(listed.filter((path) => path !== undefined))];
 }
 
-type Told = { server: ControlPlane; body: HeartbeatBody; disks: readonly DiskSpace[] };
+type Told = { server: ControlPlane; body: HeartbeatBody; disks: readonly DiskSpace[]; looks: Looks };
 
-/** Nothing rests on it: what goes wrong is only told. */
-async function sendDiagnostics(ctx: Context, jobs: JobsConfig, { server, body, disks }: Told): Promise<void> {
+type Looks = Promise<[Awaited<ReturnType<typeof readTraffic>>, Awaited<ReturnType<typeof pingEngine>>]>;
+
+function lookAround(ctx: Context): Looks {
   const ignored = (ctx.overrides.PLOY_LIFECYCLE_NET_IGNORE ?? '').split(',').map((glob) => glob.trim());
-  const [traffic, docker] = await Promise.all([
+  const looks: Looks = Promise.all([
     readTraffic(ignored.filter((glob) => glob !== '')),
     pingEngine(ctx.config.cluster?.docker.socket ?? '/var/run/docker.sock'),
   ]);
+  looks.catch(() => {});
+  return looks;
+}
+
+/** Nothing rests on it: what goes wrong is only told. */
+async function sendDiagnostics(
+  ctx: Context,
+  jobs: JobsConfig,
+  { server, body, disks, looks }: Told,
+): Promise<void> {
+  const [traffic, docker] = await looks;
   const disk = judgeDisk(disks);
   const now = ctx.clock.now().toISOString();
   const diagnostics: DiagnosticsBody = {

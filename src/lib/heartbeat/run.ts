@@ -34,7 +34,10 @@ function listReports(ctx: Context): Report[] {
   }
   if (jobs !== undefined) {
     // Loaded while the lock is waited for.
-    const loading = import('./report-jobs.ts');
+    const loading = import('./report-jobs.ts').then((loaded) => {
+      loaded.loadAhead();
+      return loaded;
+    });
     loading.catch(() => {});
     reports.push(async () => await (await loading).reportToJobs(ctx, jobs));
   }

@@ -5,6 +5,7 @@ import { openControlPlane } from '../control-plane/client.ts';
 import { openEngine } from '../docker/client.ts';
 import { ConfigError, describeError, InputError, InternalError, ReeveError } from '../errors.ts';
 import { ExitCode } from '../exit-codes.ts';
+import { loadHttp } from '../http/client.ts';
 import { findJob, type JobRecords, readJob, writeCompletion } from '../jobs/book.ts';
 import { deliverCompletion } from '../jobs/deliver.ts';
 import type { JobClaim } from '../jobs/records.ts';
@@ -21,7 +22,10 @@ import { watchCancel } from './watch-cancel.ts';
 
 /** Throws BusyError where another process runs it. */
 export async function runJob(ctx: Context, id: string, { waitMs }: { waitMs: number }): Promise<Outcome> {
-  return await withLock(ctx, jobLock(id), () => runUnderLock(ctx, id), { waitMs });
+  const held = withLock(ctx, jobLock(id), () => runUnderLock(ctx, id), { waitMs });
+  // While the kernel is asked for the lock.
+  loadHttp();
+  return await held;
 }
 
 async function runUnderLock(ctx: Context, id: string): Promise<Outcome> {

@@ -8,8 +8,8 @@ import type { PloyJob } from '../../support/ploy/model.ts';
 
 const count = Number(process.env['REEVE_JOBS'] ?? 100);
 const limitMs = 120_000 + count * 2_000;
-/** The container's own steps, and the repository's. */
-const notOurs = ['create', 'start', 'wait', 'hydrate', 'diff'];
+/** The container's own steps, and the repository's; some of them run at the same time. */
+const notOurs = ['pull', 'create', 'start', 'wait', 'hydrate', 'diff'];
 
 it('P7 P50 P51 runs many jobs at concurrency 4: none is lost, none doubled', {
   timeout: limitMs + 60_000,
@@ -31,7 +31,7 @@ it('P7 P50 P51 runs many jobs at concurrency 4: none is lost, none doubled', {
   expect(node.ploy.state.violations).toEqual([]);
   expect(await node.containers()).toEqual([]);
   const overheadMs = tellFigures(node, jobs, seconds);
-  expect(overheadMs).toBeLessThan(300 * Number(process.env['REEVE_SLACK'] ?? 1));
+  expect(overheadMs).toBeLessThan(300);
 });
 
 /** The median of what a job took from its claim to its end, less what was not ours. */
@@ -43,13 +43,42 @@ function tellFigures(node: ClaimNode, jobs: readonly PloyJob[], seconds: number)
     if (steps === undefined) continue;
     for (const { name, ms } of steps) parts.set(name, [...(parts.get(name) ?? []), ms]);
     const totalMs = (job.finishedAtMs ?? 0) - (job.claimedAtMs ?? 0);
-    const spentMs = steps.filter(({ name }) => notOurs.includes(name)).reduce((sum, { ms }) => sum + ms, 0);
-    overheads.push(totalMs - spentMs);
+    overheads.push(totalMs - measureTogether(steps.filter(({ name }) => notOurs.includes(name))));
+    for (const [name, ms] of listGaps(node, job, steps)) parts.set(name, [...(parts.get(name) ?? []), ms]);
   }
   const shown = [...parts].map(([name, values]) => `${name} ${Math.round(median(values))}`).join(', ');
   process.stdout.write(`figure: ${jobs.length} jobs in ${seconds.toFixed(1)} s; medians in ms: ${shown}\n`);
   process.stdout.write(`figure: overhead of a job, median: ${Math.round(median(overheads))} ms\n`);
   return median(overheads);
+}
+
+/** How long at least one of the steps was under way. */
+function measureTogether(steps: readonly JobStep[]): number {
+  let sumMs = 0;
+  let untilMs = 0;
+  const spans = steps.map(({ at, ms }) => ({ fromMs: Date.parse(at), toMs: Date.parse(at) + ms }));
+  for (const { fromMs, toMs } of spans.sort((a, b) => a.fromMs - b.fromMs)) {
+    sumMs += Math.max(0, toMs - Math.max(fromMs, untilMs));
+    untilMs = Math.max(untilMs, toMs);
+  }
+  return sumMs;
+}
+
+/** What lies between the steps. */
+function listGaps({ stateDir }: ClaimNode, job: PloyJob, steps: readonly JobStep[]): [string, number][] {
+  const claim = readFileSync(join(stateDir, 'jobs-ended', job.payload.job_id, 'claim.json'), 'utf8');
+  const keptMs = Date.parse(JSON.parse(claim).claimedAt);
+  const step = (name: string) => steps.find((one) => one.name === name);
+  const beginOf = (name: string): number => Date.parse(step(name)?.at ?? '');
+  const endOf = (name: string): number => beginOf(name) + (step(name)?.ms ?? 0);
+  const preparedMs = Math.max(endOf('pull'), endOf('hydrate'));
+  return [
+    ['| claimed to kept', keptMs - (job.claimedAtMs ?? 0)],
+    ['kept to first step', beginOf('hydrate') - keptMs],
+    ['prepared to create', beginOf('create') - preparedMs],
+    ['created to start', beginOf('start') - endOf('create')],
+    ['ended to told', (job.finishedAtMs ?? 0) - endOf('wait')],
+  ];
 }
 
 /** Undefined where the job has been forgotten: 200 are kept. */
