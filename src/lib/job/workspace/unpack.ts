@@ -104,8 +104,8 @@ function explain(what: string, error: unknown, signal: AbortSignal): ReeveError 
   const message = `cannot take ${what}: ${describeError(error)}`;
   if (error instanceof CommandError) {
     if (error.code !== 'status' || isOurs(error)) return error;
-    const words = error.lastLines.split('\n').find((line) => !line.startsWith('sh:')) ?? '';
-    return new InputError(`cannot take ${what}: ${words}`, { cause: error });
+    const words = error.lastLines.split('\n').find((line) => line.trim() !== '' && !line.startsWith('sh:'));
+    return new InputError(`cannot take ${what}: ${words?.trim() ?? 'it cannot be read'}`, { cause: error });
   }
   if (error instanceof InputError) return new InputError(message, { cause: error });
   if (error instanceof ReeveError) return error;
