@@ -64,6 +64,7 @@ export function openControlPlane(ctx: ControlPlaneContext, jobs: JobsConfig): Co
       const body = { bundle: toBase64(tarGz), name };
       await post(`upload artifacts of job ${jobId}`, `${jobPath(runId, jobId)}/artifact`, body);
     },
+    ...jobCalls(post),
     fetchSnapshot: (runId) =>
       line.askForStream(
         `fetch the snapshot of run ${runId}`,
@@ -79,6 +80,22 @@ export function openControlPlane(ctx: ControlPlaneContext, jobs: JobsConfig): Co
       await post('send diagnostics', `${node}/diagnostics`, body, how);
     },
     close: () => line.close(),
+  };
+}
+
+type Post = (action: string, path: string, body: unknown, how?: Partial<Ask>) => Promise<HttpAnswer>;
+
+function jobCalls(post: Post): Pick<ControlPlane, 'saveImage' | 'saveSbom'> {
+  return {
+    saveImage: async (jobId, image) => {
+      const path = `/v1/jobs/${encodeURIComponent(jobId)}/image`;
+      await post(`tell the image of job ${jobId}`, path, { image }, { timeoutMs: logsMs });
+    },
+    saveSbom: async (jobId, packages) => {
+      await post(`tell the packages of job ${jobId}`, `/v1/jobs/${encodeURIComponent(jobId)}/sbom`, {
+        packages,
+      });
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 // What the node asks of ploy's server, one method a request. client.ts sends it; nothing here knows what for.
 import type { Readable } from 'node:stream';
 import { UnavailableError } from '../errors.ts';
+import type { SbomPackage } from '../ploy/sbom.ts';
 import type { CompletionBody, DiagnosticsBody, DiffSummary, HeartbeatBody, RunEvent } from '../ploy/wire.ts';
 
 /** A request that was not answered with success. Whoever sends decides by `status` what that means. */
@@ -38,6 +39,9 @@ export type ControlPlane = {
   sendEvents(runId: string, events: readonly RunEvent[]): Promise<void>;
   uploadDiff(about: { runId: string; jobId: string; gzip: Uint8Array; summary: DiffSummary }): Promise<void>;
   uploadArtifact(about: { runId: string; jobId: string; tarGz: Uint8Array; name: string }): Promise<void>;
+  saveImage(jobId: string, image: string): Promise<void>;
+  /** Of a gate: takes the place of what was there. */
+  saveSbom(jobId: string, packages: readonly SbomPackage[]): Promise<void>;
   /** A tar.gz as it comes. */
   fetchSnapshot(runId: string): Promise<Readable>;
   fetchSpecBundle(bundleId: string): Promise<Readable>;

@@ -11,6 +11,7 @@ import { buildJobContainer, containerName } from './container/spec.ts';
 import { findContainer } from './find-container.ts';
 import type { JobFacts, JobStepKind } from './plan.ts';
 import type { JobSession } from './session.ts';
+import { tellImage } from './tell-server.ts';
 import type { CancelWatch } from './watch-cancel.ts';
 import { workspacePaths } from './workspace/paths.ts';
 import type { PreparedWorkspace } from './workspace/prepare.ts';
@@ -93,6 +94,8 @@ async function prepare(work: JobWork): Promise<void> {
   const { execution, payload } = requireContainerWork(session);
   const pulled = session.time('pull', () => pullJobImage(session, execution.image));
   pulled.catch(() => {});
+  const told = tellImage(session, execution.image);
+  told.catch(() => {});
   const { prepareWorkspace } = await import('./workspace/prepare.ts');
   const { ctx, controlPlane } = session;
   work.workspace = await session.time('hydrate', () =>
@@ -100,6 +103,7 @@ async function prepare(work: JobWork): Promise<void> {
   );
   session.logPaths = work.workspace.paths;
   await pulled;
+  await told;
   session.requireGoingOn();
   await work.watch.look(1000);
 }

@@ -7,6 +7,7 @@ import type { ContainerEnd } from '../jobs/records.ts';
 import { toTerminalStatus } from '../ploy/completion.ts';
 import type { ClaimPayload, CompletionStats } from '../ploy/wire.ts';
 import type { JobSession } from './session.ts';
+import { tellPackages } from './tell-server.ts';
 import { buildArtifactBundle, bundleName, isBundleWanted, maxBundleBytes } from './workspace/artifacts.ts';
 import { commitBaseline } from './workspace/baseline.ts';
 import { collectDiff } from './workspace/diff.ts';
@@ -28,6 +29,7 @@ export async function collectResults(session: JobSession, about: ResultsAbout): 
   if (understood.kind !== 'work') return {};
   const finishing = { ...about, session, payload: understood.payload, paths: workspacePaths(ctx, claim) };
   const results = await readTree(finishing);
+  if (finishing.payload.job_type !== 'mig') await tellPackages(session, finishing.paths);
   await sendArtifacts(finishing, results);
   return results;
 }
