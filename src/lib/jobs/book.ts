@@ -3,11 +3,17 @@
 import { link, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { BaseContext } from '../context.ts';
-import { systemErrorCode } from '../errors.ts';
+import { describeError, InputError, systemErrorCode } from '../errors.ts';
 import { externalIdPattern, newRunId } from '../ids.ts';
-import { writeFileAtomic } from '../state/atomic-file.ts';
+import { previousPath, writeFileAtomic } from '../state/atomic-file.ts';
 import { ensureDirectory, syncDirectory } from '../state/directory.ts';
-import { type DocumentDefinition, readDocument, writeDocument } from '../state/document.ts';
+import {
+  type DocumentDefinition,
+  type ReadOptions,
+  type ReadResult,
+  readDocument,
+  writeDocument,
+} from '../state/document.ts';
 import { fileError } from '../state/file-error.ts';
 import { fileStamp } from '../time.ts';
 import { cancelDocument, claimDocument, completionDocument, progressDocument } from './documents.ts';
@@ -83,18 +89,63 @@ export async function closeJob({ paths }: Pick<BaseContext, 'paths'>, key: strin
   await syncDirectory(from);
 }
 
+/** What is damaged is set aside with one warning: the job goes on from what else is known of it. */
 export async function readJob(ctx: BookContext, place: JobPlace, repair = true): Promise<JobRecords> {
-  const read = async <T extends object>(name: string, definition: DocumentDefinition<T>) => {
-    const options = { now: ctx.clock.now(), log: ctx.log, repair: repair && place.isOpen };
-    const result = await readDocument(join(place.directory, name), definition, options);
-    return result.kind === 'ok' || result.kind === 'recovered' ? result.value : undefined;
-  };
+  const options = { now: ctx.clock.now(), log: ctx.log, repair: repair && place.isOpen };
+  const read = async <T extends object>(name: string, definition: DocumentDefinition<T>) =>
+    await readRecord(join(place.directory, name), definition, options);
   const [claim, progress, completion] = await Promise.all([
     read('claim.json', claimDocument),
     read('progress.json', progressDocument),
     read('completion.json', completionDocument),
   ]);
-  return { ...place, claim, progress, completion };
+  return {
+    ...place,
+    claim: toValue(claim),
+    progress: place.isOpen ? trustProgress(progress, options.now) : toValue(progress),
+    completion: toValue(completion),
+  };
+}
+
+/** One of a newer reeve is of as little use as a damaged one. */
+async function readRecord<T extends object>(
+  path: string,
+  definition: DocumentDefinition<T>,
+  options: ReadOptions,
+): Promise<ReadResult<T>> {
+  try {
+    return await readDocument(path, definition, options);
+  } catch (error) {
+    if (!(error instanceof InputError) || options.repair === false) throw error;
+    const setAside = `${path}.corrupt-${fileStamp(options.now)}`;
+    for (const [from, to] of [
+      [path, setAside],
+      [previousPath(path), `${setAside}.previous`],
+    ] as const) {
+      await rename(from, to).catch((failure: unknown) => {
+        if (systemErrorCode(failure) !== 'ENOENT') throw fileError('set aside', from, failure);
+      });
+    }
+    const reason = describeError(error);
+    options.log.warning(`record of a job set aside: ${reason}`, { setAside });
+    return { kind: 'lost', reason, setAside };
+  }
+}
+
+function toValue<T>(result: ReadResult<T>): T | undefined {
+  return result.kind === 'ok' || result.kind === 'recovered' ? result.value : undefined;
+}
+
+/** The record that is lost may have said that the container was started: it is not to be made again. */
+function trustProgress(result: ReadResult<JobProgress>, now: Date): JobProgress | undefined {
+  if (result.kind === 'lost') {
+    const logs = { nextChunk: 0, sentBytes: 0, closed: false };
+    return { phase: 'starting', since: now.toISOString(), logs, steps: [] };
+  }
+  const progress = toValue(result);
+  if (result.kind !== 'recovered' || progress === undefined) return progress;
+  const isBefore = progress.phase === 'preparing' || progress.phase === 'creating';
+  return isBefore ? { ...progress, phase: 'starting' } : progress;
 }
 
 export async function writeProgress({ directory }: JobPlace, progress: JobProgress): Promise<void> {
