@@ -34,11 +34,8 @@ function listReports(ctx: Context): Report[] {
   }
   if (jobs !== undefined) {
     // Loaded while the lock is waited for.
-    const loading = import('./report-jobs.ts').then((loaded) => {
-      loaded.loadAhead();
-      return loaded;
-    });
-    loading.catch(() => {});
+    const loading = import('./report-jobs.ts');
+    loading.then(({ loadAhead }) => loadAhead()).catch(() => {});
     reports.push(async () => await (await loading).reportToJobs(ctx, jobs));
   }
   return reports;

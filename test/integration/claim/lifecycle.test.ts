@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { makeClaimNode } from '../../support/claim-node.ts';
@@ -122,4 +122,17 @@ it('P34 P35 P36 P37 takes over a container that runs, with its log and its end',
   expect(end.status).toBe(0);
   expect(job.completions).toMatchObject([{ status: 'Error', exit_code: 7 }]);
   expect(readLines(job)).toEqual(['before', 'after']);
+});
+
+it('R36 P63 makes a job of the answer that a killed claimer has kept', async () => {
+  const node = await makeClaimNode();
+  const job = node.ploy.queueJob({ command: 'echo kept' });
+  job.nodeId = 'node-1';
+  node.ploy.setStatus(job.payload.job_id, 'Running');
+  mkdirSync(join(node.stateDir, 'jobs'), { recursive: true });
+  const text = JSON.stringify({ claimedAt: new Date().toISOString(), payload: job.payload });
+  writeFileSync(join(node.stateDir, 'jobs/.answer-run-1.json'), text);
+  expect((await node.reeve('claim', '--window', '0')).status).toBe(0);
+  expect([job.status, job.completions.length]).toEqual(['Success', 1]);
+  expect(readdirSync(join(node.stateDir, 'jobs'))).toEqual([]);
 });

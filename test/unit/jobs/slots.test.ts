@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { keepAnswer, readAnswers } from '../../../src/lib/jobs/answers.ts';
 import { closeJob, listOpenJobs } from '../../../src/lib/jobs/book.ts';
 import type { JobClaim } from '../../../src/lib/jobs/records.ts';
 import {
@@ -109,4 +110,15 @@ it('does not take a file among the open jobs for a slot', async () => {
   mkdirSync(join(ctx.paths.stateDir, 'jobs'), { recursive: true });
   writeFileSync(join(ctx.paths.stateDir, 'jobs/stray.json'), '{}');
   expect(await reserveSlot(ctx, 1)).toBe(true);
+});
+
+it('P56 counts an answer that a killed claimer has kept until its job is made', async () => {
+  const ctx = aContext();
+  const name = keepAnswer(ctx, { job_id: 'a' });
+  expect(readAnswers(ctx)).toEqual([expect.objectContaining({ name, payload: { job_id: 'a' } })]);
+  expect(await reserveSlot(ctx, 1)).toBe(false);
+  expect(await openInSlot(ctx, aClaim('b'), 1)).toBe('full');
+  expect(await fillSlot(ctx, aClaim('a'), name)).toBe(true);
+  expect(readAnswers(ctx)).toEqual([]);
+  expect(await reserveSlot(ctx, 2)).toBe(true);
 });
