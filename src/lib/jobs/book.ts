@@ -102,7 +102,7 @@ export async function readJob(ctx: BookContext, place: JobPlace, repair = true):
   return {
     ...place,
     claim: toValue(claim),
-    progress: place.isOpen ? trustProgress(progress, options.now) : toValue(progress),
+    progress: place.isOpen ? await trustProgress(place, progress, options.now) : toValue(progress),
     completion: toValue(completion),
   };
 }
@@ -137,8 +137,12 @@ function toValue<T>(result: ReadResult<T>): T | undefined {
 }
 
 /** The record that is lost may have said that the container was started: it is not to be made again. */
-function trustProgress(result: ReadResult<JobProgress>, now: Date): JobProgress | undefined {
-  if (result.kind === 'lost') {
+async function trustProgress(
+  { directory }: JobPlace,
+  result: ReadResult<JobProgress>,
+  now: Date,
+): Promise<JobProgress | undefined> {
+  if (result.kind === 'lost' || (result.kind === 'missing' && (await wasSetAside(directory)))) {
     const logs = { nextChunk: 0, sentBytes: 0, closed: false };
     return { phase: 'starting', since: now.toISOString(), logs, steps: [] };
   }
@@ -146,6 +150,12 @@ function trustProgress(result: ReadResult<JobProgress>, now: Date): JobProgress 
   if (result.kind !== 'recovered' || progress === undefined) return progress;
   const isBefore = progress.phase === 'preparing' || progress.phase === 'creating';
   return isBefore ? { ...progress, phase: 'starting' } : progress;
+}
+
+/** By another process, which has told of it. */
+async function wasSetAside(directory: string): Promise<boolean> {
+  const names = await readdir(directory).catch(() => []);
+  return names.some((name) => name.startsWith('progress.json.corrupt-'));
 }
 
 export async function writeProgress({ directory }: JobPlace, progress: JobProgress): Promise<void> {

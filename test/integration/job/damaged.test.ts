@@ -1,5 +1,5 @@
 // Records of a job that are damaged, and what the server is told besides: the image, the packages of a gate.
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type JobRuns, makeJobRuns } from '../../support/job-runs.ts';
@@ -48,6 +48,26 @@ describe('R32: a record that is damaged', () => {
       expect(setAside(runs, job).length).toBeGreaterThan(0);
     },
   );
+
+  it('progress, set aside by whoever looked before, does not run the container again', async () => {
+    const runs = await makeJobRuns();
+    const job = runs.claim({
+      command: 'echo x >> /out/starts; echo begun; while [ ! -e /out/go ]; do sleep 0.1; done',
+    });
+    const program = runs.start(['job', 'run', idOf(job)]);
+    await runs.ploy.waitUntil('its first line', () => job.chunks.size > 0);
+    program.child.kill('SIGKILL');
+    await program.ended;
+    const [container = ''] = await runs.containers(job);
+    await askDocker(runs.socket, ['exec', container, 'touch', '/out/go']);
+    await askDocker(runs.socket, ['wait', container]);
+    const directory = join(runs.root, 'state/jobs', idOf(job));
+    renameSync(join(directory, 'progress.json'), join(directory, 'progress.json.corrupt-20260101T000000Z'));
+    rmSync(join(directory, 'progress.json.previous'), { force: true });
+    expect((await runs.reeve('job', 'run', idOf(job))).status).toBe(0);
+    expect(runs.artifact(job, 'out/starts')).toBe('x\n');
+    expect(job.completions).toMatchObject([{ status: 'Success', exit_code: 0 }]);
+  });
 
   it('progress, without a container is an error, as it may have run', async () => {
     const runs = await makeJobRuns();
