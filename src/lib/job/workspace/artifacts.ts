@@ -1,12 +1,10 @@
 // The bundle of a run's artifacts: when it is wanted, and how it is packed. What is in it depends on the files alone, not on when
 // or in which order they came; links that leave stay out, as whoever unpacks it would follow them.
-import { createWriteStream, type Dirent } from 'node:fs';
+import type { Dirent } from 'node:fs';
 import { mkdir, readdir, readlink, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
 import { StepError } from '../../errors.ts';
-import { streamProgram } from '../../exec/run.ts';
+import { runProgram } from '../../exec/run.ts';
 import { limits } from '../../ploy/limits.ts';
 import type { JobType, TerminalStatus } from '../../ploy/wire.ts';
 import { isInside } from './members.ts';
@@ -37,6 +35,7 @@ const packMs = 15 * 60_000;
 const maxMembers = 200_000;
 /** A bundle of which so much has been packed is too large by far; the rest would only cost time. */
 const stopBytes = 2 * maxBundleBytes;
+const watchMs = 500;
 
 /** Undefined where there is no file. */
 export async function buildArtifactBundle(
@@ -109,25 +108,29 @@ async function packMembers(
       '--no-selinux',
       '--no-xattrs',
     ],
+    // By gzip itself: through here, gigabytes would leave their garbage. Without a name and a time.
+    ...['--use-compress-program=gzip -n', '--file', file],
     ...[`--transform=flags=rh;s,^\\.,${root},`, '--warning=no-file-changed', '--ignore-failed-read'],
   ];
-  let packed = 0;
-  const gzip = createGzip();
-  gzip.on('data', (chunk: Buffer) => {
-    packed += chunk.length;
-  });
-  const source = async function* (): AsyncGenerator<Uint8Array> {
-    // 1: a file has changed while it was read.
-    for await (const chunk of streamProgram(argv, {
-      signal,
+  await rm(file, { force: true });
+  const tooLarge = new AbortController();
+  const watch = setInterval(() => {
+    stat(file).then(
+      ({ size }) => size > stopBytes && tooLarge.abort(),
+      () => {},
+    );
+  }, watchMs);
+  try {
+    await runProgram(argv, {
+      signal: AbortSignal.any([signal, tooLarge.signal]),
       timeoutMs: packMs,
+      // A file has changed while it was read.
       okStatuses: [0, 1],
       env: { LC_ALL: 'C' },
-    })) {
-      if (packed > stopBytes) return;
-      yield chunk;
-    }
-  };
-  await rm(file, { force: true });
-  await pipeline(source, gzip, createWriteStream(file, { mode: 0o600 }));
+    });
+  } catch (error) {
+    if (!tooLarge.signal.aborted || signal.aborted) throw error;
+  } finally {
+    clearInterval(watch);
+  }
 }
