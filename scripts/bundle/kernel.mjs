@@ -7,8 +7,9 @@ import { relative } from 'node:path';
 /** Needed by so many entry points; a module drags in all that it imports, so that is weighed too. */
 const leastUses = 5;
 const mostBytes = 160_000;
-/** An edge has no engine and nothing to reconcile, most nodes no cloud and no backups: what makes use of one stays out. */
-const never = /^src\/lib\/(docker\/|reconcile\/|backup\/(names|place)\.ts|aws\/(?!settings\.ts))/;
+/** An edge has no engine and nothing to reconcile, most nodes no cloud, no backups and no jobs: what makes use of one stays out. */
+const never =
+  /^src\/lib\/(docker\/|reconcile\/|jobs\/|http\/|backup\/(names|place)\.ts|aws\/(?!settings\.ts))/;
 
 /** The kernel's modules and our own entry points, as paths from the root, from the metafile of a build without a kernel. */
 export function planKernel({ inputs, outputs }, entry) {
