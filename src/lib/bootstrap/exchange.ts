@@ -8,6 +8,7 @@ import { readErrorText } from '../http/answer.ts';
 import { type HttpClient, openHttp } from '../http/client.ts';
 import { bootstrapBackoff, planBackoffMs } from '../http/retry.ts';
 import { buildSecureContext } from '../http/tls.ts';
+import { endpoints } from '../ploy/endpoints.ts';
 import { nodeHeader } from '../ploy/names.ts';
 import { fileError } from '../state/file-error.ts';
 import { isRecord } from '../state/shape.ts';
@@ -76,7 +77,7 @@ async function exchangeOnce(
 ): Promise<Issued> {
   const { status, body } = await http.send({
     method: 'POST',
-    path: '/v1/pki/bootstrap',
+    path: endpoints.bootstrap,
     headers: { authorization: `Bearer ${token}`, [nodeHeader]: nodeId },
     body: { csr: request.csr },
     timeoutMs,

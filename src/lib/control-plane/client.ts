@@ -5,6 +5,7 @@ import type { BaseContext } from '../context.ts';
 import { ConfigError, describeError, UnavailableError } from '../errors.ts';
 import { readErrorText } from '../http/answer.ts';
 import { type HttpAnswer, type HttpClient, type HttpRequest, openHttp } from '../http/client.ts';
+import { endpoints } from '../ploy/endpoints.ts';
 import { nodeHeader } from '../ploy/names.ts';
 import { type ControlPlane, ControlPlaneError, type LogChunk } from './control-plane.ts';
 import { type Credentials, readCredentials } from './credentials.ts';
@@ -23,61 +24,58 @@ type Ask = HttpRequest & { action: string };
 
 export function openControlPlane(ctx: ControlPlaneContext, jobs: JobsConfig): ControlPlane {
   const line = openLine(ctx, jobs);
-  const node = `/v1/nodes/${encodeURIComponent(jobs.nodeId)}`;
+  const { nodeId } = jobs;
   const post = async (
     action: string,
     path: string,
     body: unknown,
     how: Partial<Ask> = {},
   ): Promise<HttpAnswer> => await line.ask({ action, path, body, method: 'POST', ...how });
-  const jobPath = (runId: string, jobId: string): string =>
-    `/v1/runs/${encodeURIComponent(runId)}/jobs/${encodeURIComponent(jobId)}`;
   return {
     prepare: () => line.prepare(),
     claim: async () => {
       const how = { timeoutMs: claimMs, maxAnswerBytes: claimBytes };
-      const answer = await post('claim a job', `${node}/claim`, undefined, how);
+      const answer = await post('claim a job', endpoints.claim(nodeId), undefined, how);
       return answer.status === 204 ? undefined : parseJson('claim a job', answer);
     },
     fetchJobStatus: (jobId) => fetchJobStatus(line, jobId),
     complete: async (jobId, body) => {
-      const path = `/v1/jobs/${encodeURIComponent(jobId)}/complete`;
+      const path = endpoints.complete(jobId);
       await post(`complete job ${jobId}`, path, body, { timeoutMs: completeMs, signal: null });
     },
     uploadLogs: async ({ runId, jobId, chunkNo, gzip }: LogChunk) => {
       const body = { run_id: runId, job_id: jobId, chunk_no: chunkNo, data: toBase64(gzip) };
-      await post(`upload log chunk ${chunkNo} of job ${jobId}`, `${node}/logs`, body, { timeoutMs: logsMs });
+      await post(`upload log chunk ${chunkNo} of job ${jobId}`, endpoints.logs(nodeId), body, {
+        timeoutMs: logsMs,
+      });
     },
     sendEvents: async (runId, events) => {
       await post(
         `send events of run ${runId}`,
-        `${node}/events`,
+        endpoints.events(nodeId),
         { run_id: runId, events },
         { timeoutMs: logsMs },
       );
     },
     uploadDiff: async ({ runId, jobId, gzip, summary }) => {
       const body = { patch: toBase64(gzip), summary };
-      await post(`upload the diff of job ${jobId}`, `${jobPath(runId, jobId)}/diff`, body);
+      await post(`upload the diff of job ${jobId}`, endpoints.diff(runId, jobId), body);
     },
     uploadArtifact: async ({ runId, jobId, tarGz, name }) => {
       const body = { bundle: toBase64(tarGz), name };
-      await post(`upload artifacts of job ${jobId}`, `${jobPath(runId, jobId)}/artifact`, body);
+      await post(`upload artifacts of job ${jobId}`, endpoints.artifact(runId, jobId), body);
     },
     ...jobCalls(post),
     fetchSnapshot: (runId) =>
-      line.askForStream(
-        `fetch the snapshot of run ${runId}`,
-        `/v1/runs/${encodeURIComponent(runId)}/snapshot`,
-      ),
+      line.askForStream(`fetch the snapshot of run ${runId}`, endpoints.snapshot(runId)),
     fetchSpecBundle: (bundleId) =>
-      line.askForStream(`fetch bundle ${bundleId}`, `/v1/spec-bundles/${encodeURIComponent(bundleId)}`),
+      line.askForStream(`fetch bundle ${bundleId}`, endpoints.specBundle(bundleId)),
     sendHeartbeat: async (body, timeoutMs) => {
-      await post('send the heartbeat', `${node}/heartbeat`, body, { timeoutMs });
+      await post('send the heartbeat', endpoints.heartbeat(nodeId), body, { timeoutMs });
     },
     sendDiagnostics: async (body) => {
       const how = { timeoutMs: jobs.heartbeat.timeoutMs };
-      await post('send diagnostics', `${node}/diagnostics`, body, how);
+      await post('send diagnostics', endpoints.diagnostics(nodeId), body, how);
     },
     close: () => line.close(),
   };
@@ -88,11 +86,11 @@ type Post = (action: string, path: string, body: unknown, how?: Partial<Ask>) =>
 function jobCalls(post: Post): Pick<ControlPlane, 'saveImage' | 'saveSbom'> {
   return {
     saveImage: async (jobId, image) => {
-      const path = `/v1/jobs/${encodeURIComponent(jobId)}/image`;
+      const path = endpoints.image(jobId);
       await post(`tell the image of job ${jobId}`, path, { image }, { timeoutMs: logsMs });
     },
     saveSbom: async (jobId, packages) => {
-      await post(`tell the packages of job ${jobId}`, `/v1/jobs/${encodeURIComponent(jobId)}/sbom`, {
+      await post(`tell the packages of job ${jobId}`, endpoints.sbom(jobId), {
         packages,
       });
     },
@@ -108,7 +106,7 @@ type Line = {
 
 async function fetchJobStatus(line: Line, jobId: string): Promise<string> {
   const action = `ask for the status of job ${jobId}`;
-  const path = `/v1/jobs/${encodeURIComponent(jobId)}/status`;
+  const path = endpoints.jobStatus(jobId);
   const answer = await line.ask({ action, path, method: 'GET', timeoutMs: statusMs });
   const { status } = (parseJson(action, answer) ?? {}) as { status?: unknown };
   if (typeof status === 'string' && status.trim() !== '') return status.trim();

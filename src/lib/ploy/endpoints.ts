@@ -11,6 +11,7 @@ export const endpoints = {
   jobStatus: (jobId: string) => `/v1/jobs/${part(jobId)}/status`,
   complete: (jobId: string) => `/v1/jobs/${part(jobId)}/complete`,
   image: (jobId: string) => `/v1/jobs/${part(jobId)}/image`,
+  sbom: (jobId: string) => `/v1/jobs/${part(jobId)}/sbom`,
   diff: (runId: string, jobId: string) => `/v1/runs/${part(runId)}/jobs/${part(jobId)}/diff`,
   artifact: (runId: string, jobId: string) => `/v1/runs/${part(runId)}/jobs/${part(jobId)}/artifact`,
   snapshot: (runId: string) => `/v1/runs/${part(runId)}/snapshot`,
