@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { CaddyConfig } from '../../src/lib/config/config.ts';
+import { freePort } from './ports.ts';
 import { type Program, startProcess } from './programs.ts';
-import { freePort } from './registry.ts';
 import { makeTempDir } from './temp.ts';
 
 export type CaddyOptions = {

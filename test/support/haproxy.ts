@@ -6,8 +6,8 @@ import { onTestFinished } from 'vitest';
 import { renderBalancerFile } from '../../src/lib/edge/balancer-file.ts';
 import { balancerFile, masterSocket, runtimeSocket } from '../../src/lib/edge/balancer-path.ts';
 import { askRuntime } from '../../src/lib/haproxy/runtime.ts';
+import { freePort } from './ports.ts';
 import { type Program, type ProgramEnd, startProcess } from './programs.ts';
-import { freePort } from './registry.ts';
 import { makeTempDir } from './temp.ts';
 
 export type HaproxyOptions = {

@@ -5,7 +5,7 @@ import { ContainerMissingError, ImageMissingError, NameTakenError } from '../../
 import type { ContainerSpec } from '../../../src/lib/docker/types.ts';
 import { InputError } from '../../../src/lib/errors.ts';
 import { docker, engineSocket } from '../../support/engine.ts';
-import { freePort } from '../../support/registry.ts';
+import { freePort } from '../../support/ports.ts';
 
 const socket = engineSocket();
 const engine = openEngine({ socket });

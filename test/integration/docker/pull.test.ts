@@ -8,7 +8,8 @@ import { openEngine } from '../../../src/lib/docker/client.ts';
 import { PullError } from '../../../src/lib/docker/errors.ts';
 import type { PullProgress } from '../../../src/lib/docker/types.ts';
 import { docker, engineSocket } from '../../support/engine.ts';
-import { freePort, type Registry, startRegistry } from '../../support/registry.ts';
+import { freePort } from '../../support/ports.ts';
+import { type Registry, startRegistry } from '../../support/registry.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'reeve-pull-'));
 const login = { user: 'reeve', password: 'pass:word with ünicode' };

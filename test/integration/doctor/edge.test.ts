@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startBackend } from '../../support/backends.ts';
 import { startEdge, type TestEdge } from '../../support/edge.ts';
-import { freePort } from '../../support/registry.ts';
+import { freePort } from '../../support/ports.ts';
 
 type Finding = { check: string; level: string; what: string; where?: string; fix?: string };
 

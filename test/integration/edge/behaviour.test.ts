@@ -6,8 +6,8 @@ import type { ShardBackend } from '../../../src/lib/cluster/wire.ts';
 import { fetchOnceServed } from '../../support/caddy.ts';
 import { startEdge, type TestEdge } from '../../support/edge.ts';
 import { askEdge, type EdgePlace, openTunnel, type Tunnel } from '../../support/edge-traffic.ts';
+import { freePort } from '../../support/ports.ts';
 import { startProcess } from '../../support/programs.ts';
-import { freePort } from '../../support/registry.ts';
 import { median } from '../../support/timing.ts';
 
 const webApp = join(import.meta.dirname, '../../support/programs/web-app.mjs');

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { fetchConfig, sendConfig } from '../../../src/lib/caddy/admin.ts';
 import { type ReeveError, StepError, UnavailableError } from '../../../src/lib/errors.ts';
 import { startCaddy } from '../../support/caddy.ts';
-import { freePort } from '../../support/registry.ts';
+import { freePort } from '../../support/ports.ts';
 
 const signal = new AbortController().signal;
 

@@ -9,7 +9,7 @@ import type { Route } from '../../../src/lib/edge/route.ts';
 import { silentLog } from '../../../src/lib/report/log.ts';
 import { startBackend } from '../../support/backends.ts';
 import { type Caddy, fetchOnceServed, startCaddy } from '../../support/caddy.ts';
-import { freePort } from '../../support/registry.ts';
+import { freePort } from '../../support/ports.ts';
 
 const signal = new AbortController().signal;
 

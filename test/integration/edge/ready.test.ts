@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { startBackend } from '../../support/backends.ts';
 import { fetchOnceServed } from '../../support/caddy.ts';
 import { startEdge, type TestEdge } from '../../support/edge.ts';
-import { freePort } from '../../support/registry.ts';
+import { freePort } from '../../support/ports.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
 /** As a person changes it in reeve.yaml and does no more. */

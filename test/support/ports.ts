@@ -1,0 +1,29 @@
+// Ports for servers that are told where to listen.
+import { randomInt } from 'node:crypto';
+import { createServer } from 'node:net';
+
+/** Below what Linux gives to clients and to servers that ask for any port: nobody takes one between here and its use. */
+const lowestPort = 10_000;
+const firstEphemeralPort = 32_768;
+
+const given = new Set<number>();
+
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(lowestPort, firstEphemeralPort);
+    if (given.has(port) || !(await isFree(port))) continue;
+    given.add(port);
+    return port;
+  }
+}
+
+/** On every address: Caddy listens on all of them. */
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  const isListening = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '0.0.0.0', () => resolve(true));
+  });
+  if (isListening) await new Promise((resolve) => server.close(resolve));
+  return isListening;
+}
