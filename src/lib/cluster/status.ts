@@ -1,6 +1,5 @@
 // Builds status.json: what each service's replicas amount to in one state and one message. launch-pad's CLI reads the result
 // strictly, so it has exactly the fields of wire.ts.
-import type { ContainerState } from '../docker/types.ts';
 import { compareBytewise } from './canonical.ts';
 import {
   type BackupStatus,
@@ -14,6 +13,9 @@ import {
   type ServiceStatus,
   serviceKey,
 } from './wire.ts';
+
+/** The words that engines have for it. */
+type ContainerState = 'created' | 'running' | 'paused' | 'restarting' | 'removing' | 'exited' | 'dead';
 
 /** A container as far as the status goes. */
 export type ReplicaView = {

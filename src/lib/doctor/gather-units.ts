@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CommandError } from '../errors.ts';
-import { isSystemdRunning } from '../systemd/invocation.ts';
+import { isSystemdRunning } from '../exec/systemd.ts';
 import { compareUnits } from '../systemd/run.ts';
 import { listUnitFiles, showUnits, type UnitProperties } from '../systemd/show.ts';
 import { rootTarget, unitDirectory } from '../systemd/units.ts';

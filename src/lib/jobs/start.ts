@@ -1,27 +1,21 @@
 // Starting `job run` for a job: in its own unit where systemd runs us as one, else as a child of ours. A job's lock makes
 // starting one twice harmless.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { readInvocation } from '../config/environment.ts';
 import type { BaseContext } from '../context.ts';
 import { StepError, systemErrorCode } from '../errors.ts';
-import { runProgram } from '../exec/run.ts';
-
-/** systemd only has to put it in its queue. */
-const systemctlMs = 30_000;
+import { isSystemdRunning, runSystemctl } from '../exec/systemd.ts';
 
 type StartContext = Pick<BaseContext, 'paths' | 'signal'>;
 
 /** True where jobs get units of their own, which outlive whoever starts them. */
 export function hasUnits(): boolean {
-  return readInvocation().unit && existsSync('/run/systemd/system');
+  return readInvocation().unit && isSystemdRunning();
 }
 
 /** Resolves once systemd has it in its queue. Starting what runs or is about to is success. */
 export async function startJobUnit(ctx: Pick<BaseContext, 'signal'>, key: string): Promise<void> {
-  const unit = `reeve-job@${key}.service`;
-  const argv = ['systemctl', '--no-pager', '--no-ask-password', 'start', '--no-block', unit] as const;
-  await runProgram(argv, { signal: ctx.signal, timeoutMs: systemctlMs, env: { LC_ALL: 'C' } });
+  await runSystemctl(['start', '--no-block', `reeve-job@${key}.service`], ctx);
 }
 
 /** `reeve job run KEY` under the Node.js and the bundle that run us. What it tells goes where ours goes. */

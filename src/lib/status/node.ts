@@ -3,6 +3,7 @@ import type { NodeStatus, ServiceStatus } from '../cluster/wire.ts';
 import { listSwitchedOff } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors.ts';
+import { isSystemdRunning } from '../exec/systemd.ts';
 import { type Hold, readHolds } from '../hold/holds.ts';
 import { describeHolder } from '../lock/holder.ts';
 import { listLocks } from '../lock/list-locks.ts';
@@ -10,7 +11,6 @@ import type { Outcome } from '../outcome.ts';
 import { readPublished } from '../publish/status-writer.ts';
 import { foldLines, renderTable } from '../report/table.ts';
 import { type RunRecord, readRuns } from '../state/run-record.ts';
-import { isSystemdRunning } from '../systemd/invocation.ts';
 import { formatDuration } from '../time.ts';
 import { ago } from './ago.ts';
 import {

@@ -3,9 +3,9 @@
 import { mkdir, rename, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ReeveError } from '../errors.ts';
+import { isSystemdRunning, runSystemctl } from '../exec/systemd.ts';
 import { fileError } from '../state/file-error.ts';
 import { dropInPath, wantsPath } from './gather.ts';
-import { isSystemdRunning, runSystemctl } from './invocation.ts';
 import type { UnitChange } from './plan.ts';
 import { balancerUnits, roleTargets, rootTarget, unitDirectory } from './units.ts';
 

@@ -1,11 +1,11 @@
 // How the installed units stand: switched on, active, when next, how last. Read-only.
 import { existsSync } from 'node:fs';
 import type { BaseContext } from '../context.ts';
+import { listAsJson, requireSystemd, runSystemctl } from '../exec/systemd.ts';
 import type { Outcome } from '../outcome.ts';
 import { renderTable } from '../report/table.ts';
 import { formatDuration } from '../time.ts';
 import { dropInPath } from './gather.ts';
-import { listAsJson, requireSystemd, runSystemctl } from './invocation.ts';
 import {
   type LoadedUnit,
   parseTimerRuns,

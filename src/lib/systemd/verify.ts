@@ -5,10 +5,10 @@ import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { ConfigError, systemErrorCode } from '../errors.ts';
+import { isSystemdRunning, runAnalyze } from '../exec/systemd.ts';
 import type { Outcome } from '../outcome.ts';
 import { fileError } from '../state/file-error.ts';
 import { dropInPath } from './gather.ts';
-import { isSystemdRunning, runAnalyze } from './invocation.ts';
 import { isStalledTimer, readUnitStates } from './list.ts';
 import { dropInName } from './render.ts';
 import {

@@ -11,7 +11,10 @@ const textOf = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 /** Files that a file loads, at once or later; types vanish in the build and do not count. */
 function importsOf(file: string): string[] {
-  const text = textOf(file).replaceAll(/import type [^;]*;/g, '');
+  return namesIn(file, textOf(file).replaceAll(/import type [^;]*;/g, ''));
+}
+
+function namesIn(file: string, text: string): string[] {
   const found = text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g);
   return [...found].map(([, path]) => relative(root, resolve(join(root, dirname(file)), path as string)));
 }
@@ -24,6 +27,46 @@ function reachableFrom(file: string, seen = new Set<string>()): Set<string> {
 }
 
 const roomsOf = (files: Iterable<string>): Set<string> => new Set([...files].map((file) => dirname(file)));
+
+/** The table of ARCHITECTURE.md: each folder and file of `src/lib` with its layer, the lowest being 0. */
+function readLayers(): Map<string, number> {
+  const text = readFileSync(join(root, '../ARCHITECTURE.md'), 'utf8');
+  const rows = (/\n\| layer [^\n]*\n[^\n]*\n((?:\|[^\n]*\n)+)/.exec(text)?.[1] ?? '').trim().split('\n');
+  const layers = rows.reverse().flatMap((row, layer) => {
+    const names = [...row.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string);
+    return names.map((name) => [name, layer] as const);
+  });
+  return new Map(layers);
+}
+
+const roomOf = (file: string): string =>
+  (file.startsWith('lib/') ? file.split('/')[1] : 'src/commands') ?? '';
+
+describe('the layers', () => {
+  const layers = readLayers();
+  const layerOf = (file: string): number => layers.get(roomOf(file)) ?? Number.NaN;
+  const pairs = sources.flatMap((file) => namesIn(file, textOf(file)).map((other) => [file, other] as const));
+
+  it('name each folder and file of src/lib once, and none that is not there', () => {
+    expect([...layers.keys()].sort()).toEqual([...new Set(sources.map(roomOf))].sort());
+    expect(Math.max(...layers.values())).toBe(4);
+  });
+
+  it('import only downward, types as well', () => {
+    expect(pairs.length).toBeGreaterThan(sources.length);
+    const upward = pairs.filter(([file, other]) => !(layerOf(other) <= layerOf(file)));
+    expect(upward.map((pair) => pair.join(' -> '))).toEqual([]);
+  });
+
+  it('let no concern do what another one does', () => {
+    const concern = layers.get('reconcile');
+    const acts = (other: string): boolean => /\/(apply|perform|tick)\.ts$/.test(other);
+    const foreign = pairs.filter(
+      ([file, other]) => layerOf(file) === concern && roomOf(file) !== roomOf(other) && acts(other),
+    );
+    expect(foreign.map((pair) => pair.join(' -> '))).toEqual([]);
+  });
+});
 
 describe('the sources', () => {
   it('speak to the engine’s socket in one place only (L1)', () => {

@@ -1,7 +1,7 @@
 // Runs systemctl and systemd-analyze: without a pager, without colour, in English, never without a deadline.
 import { existsSync } from 'node:fs';
 import { CommandError, ConfigError, UnavailableError } from '../errors.ts';
-import { type ProgramResult, runProgram } from '../exec/run.ts';
+import { type ProgramResult, runProgram } from './run.ts';
 
 export type InvocationOptions = { signal: AbortSignal; okStatuses?: readonly number[] };
 
