@@ -109,6 +109,24 @@ describe('the counts of a backup', () => {
     }
   });
 
+  it('are taken although somebody asks for a whole table between its two locks', async () => {
+    makeDue(node);
+    const locked = `SELECT FROM pg_locks WHERE relation = 'nothing'::regclass AND mode = 'AccessShareLock' AND granted`;
+    const truncated = db.psql(
+      `DO $$ BEGIN WHILE NOT EXISTS (${locked}) LOOP PERFORM pg_sleep(0.001); END LOOP; END $$;
+       TRUNCATE nothing; INSERT INTO nothing VALUES (1), (2);`,
+      'app',
+    );
+    const startedAt = performance.now();
+    expect((await node.reeve('backup')).status).toBe(0);
+    await truncated;
+    // Nobody has waited for the whole limit of 60 seconds.
+    expect(performance.now() - startedAt).toBeLessThan(40_000);
+    const tables = readManifest(node, set).databases[0]?.tables ?? [];
+    expect(tables.find(({ table }) => table === 'nothing')).toMatchObject({ rows: 2 });
+    expect(countCopied(readDump(node, dump))).toMatchObject({ 'public.nothing': 2 });
+  });
+
   it('are taken while ticks and heartbeats go on as before (L95, L96)', async () => {
     makeDue(node);
     // A dump that takes as long as somebody else holds a table.
