@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Context } from '../context.ts';
 import { openControlPlane } from '../control-plane/client.ts';
 import { openEngine } from '../docker/client.ts';
+import type { Engine } from '../docker/types.ts';
 import { ConfigError, describeError, InputError, InternalError, ReeveError } from '../errors.ts';
 import { ExitCode } from '../exit-codes.ts';
 import { loadHttp } from '../http/client.ts';
@@ -14,9 +15,10 @@ import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
 import { buildFailure } from '../ploy/completion.ts';
 import { findContainer, toContainerFact } from './find-container.ts';
+import { findLostClaim } from './lost-claim.ts';
 import { handlers, type JobWork } from './perform.ts';
 import { type JobFacts, planJob } from './plan.ts';
-import { createSession, type JobSession } from './session.ts';
+import { createSession, type JobSession, type Understood } from './session.ts';
 import { understandClaim } from './understand.ts';
 import { watchCancel } from './watch-cancel.ts';
 
@@ -61,29 +63,50 @@ async function runUnderLock(ctx: Context, id: string): Promise<Outcome> {
 async function openSession(ctx: Context, records: JobRecords): Promise<JobSession> {
   const { jobs, cluster } = ctx.config;
   if (jobs === undefined) throw new InternalError('a job without a section');
-  const claim = records.claim ?? guessClaim(ctx, records);
-  const isDecided = records.completion !== undefined;
-  const understood =
-    records.claim === undefined
-      ? ({ kind: 'refused', reason: `the record of the claim of job ${records.key} is damaged` } as const)
-      : isDecided
-        ? ({ kind: 'adopted' } as const)
-        : await understandClaim(claim, jobs.serverUrl);
   const file = ctx.overrides.PLOY_DOCKER_AUTH_CONFIG_FILE;
-  return createSession({
-    ...{ ctx, jobs, claim, understood, place: records },
-    controlPlane: openControlPlane(ctx, jobs),
-    engine: openEngine({
-      socket: cluster?.docker.socket ?? '/var/run/docker.sock',
-      log: ctx.log,
-      signal: ctx.signal,
-      logins: {
-        directory: join(dirname(ctx.paths.configFile), 'docker'),
-        tokenFile: join(ctx.paths.runDir, 'ecr.json'),
-        file,
-      },
-    }),
+  const engine = openEngine({
+    socket: cluster?.docker.socket ?? '/var/run/docker.sock',
+    log: ctx.log,
+    signal: ctx.signal,
+    logins: {
+      directory: join(dirname(ctx.paths.configFile), 'docker'),
+      tokenFile: join(ctx.paths.runDir, 'ecr.json'),
+      file,
+    },
   });
+  try {
+    const known = records.claim ?? (await findLost(ctx, engine, records));
+    const understood = await understand(known, records, jobs.serverUrl);
+    const claim = known ?? guessClaim(ctx, records);
+    const controlPlane = openControlPlane(ctx, jobs);
+    return createSession({ ctx, jobs, claim, understood, place: records, controlPlane, engine });
+  } catch (error) {
+    engine.close();
+    throw error;
+  }
+}
+
+/** Whoever only delivers needs no engine. */
+async function findLost(ctx: Context, engine: Engine, records: JobRecords): Promise<JobClaim | undefined> {
+  try {
+    return await findLostClaim(engine, records, ctx.clock.now());
+  } catch (error) {
+    if (records.completion === undefined) throw error;
+    ctx.log.warning(`cannot look for the container of job ${records.key}: ${describeError(error)}`);
+    return undefined;
+  }
+}
+
+/** What is decided is only told: of that nothing has to be understood. */
+async function understand(
+  claim: JobClaim | undefined,
+  { key, completion }: JobRecords,
+  serverUrl: string,
+): Promise<Understood> {
+  if (claim === undefined) {
+    return { kind: 'refused', reason: `the record of the claim of job ${key} is damaged` };
+  }
+  return completion === undefined ? await understandClaim(claim, serverUrl) : { kind: 'adopted' };
 }
 
 /** The directory's name is the job's id, unless that was no name for one. */
