@@ -19,15 +19,17 @@ export type JobsMachineOptions = {
   bootstrap?: boolean;
   heartbeat?: { interval?: string; timeout?: string };
   tls?: Readonly<Record<string, unknown>>;
+  /** The server's clock. */
+  clockAheadMs?: number;
   /** Keys of a section `cluster` beside it. */
   cluster?: Readonly<Record<string, unknown>>;
 };
 
 export async function makeJobsMachine(options: JobsMachineOptions = {}): Promise<JobsMachine> {
-  const { bootstrap = false, heartbeat = {}, tls = {}, cluster } = options;
+  const { bootstrap = false, heartbeat = {}, tls = {}, cluster, clockAheadMs = 0 } = options;
   const root = makeTempDir();
   const pki = createPki(root, 'node-1');
-  const ploy = await startPloy({ pki, nodeId: 'node-1', bootstrap });
+  const ploy = await startPloy({ pki, nodeId: 'node-1', bootstrap, clockAheadMs });
   onTestFinished(() => ploy.stop());
   const at = (name: string): string => join(root, 'etc-ploy', name);
   const files = {

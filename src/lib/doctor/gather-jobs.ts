@@ -13,7 +13,8 @@ import { silentLog } from '../report/log.ts';
 import type { JobsFacts } from './judge-jobs.ts';
 import type { World } from './world.ts';
 
-const programs = ['git', 'tar', 'openssl'] as const;
+/** What workspaces, artifacts and certificates are made with; tar itself calls gzip. */
+const programs = ['git', 'tar', 'gzip', 'openssl'] as const;
 const answerMs = 4_000;
 
 export async function gatherJobs({ base, signal }: World, jobs: JobsConfig): Promise<JobsFacts> {
@@ -94,7 +95,10 @@ async function listOpen(
   return await Promise.all(
     keys.map(async (key) => {
       const place = { key, directory: join(openJobsDir(ctx.paths), key), isOpen: true };
-      const { claim, completion } = await readJob(ctx, place, false);
+      // What is wrong with one hides nothing of the others.
+      const read = await readJob(ctx, place, false).catch((error: unknown) => describeError(error));
+      if (typeof read === 'string') return { key, claimedAt: undefined, hasCompletion: false, trouble: read };
+      const { claim, completion } = read;
       const lastError = completion?.lastError;
       return {
         key,

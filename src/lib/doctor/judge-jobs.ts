@@ -13,8 +13,14 @@ export type JobsFacts = {
     | { reachable: true; dateHeader: Date | undefined; status: number }
     | { reachable: false; why: string };
   missingPrograms: readonly string[];
-  /** Open jobs, and since when. */
-  open: readonly { key: string; claimedAt: string | undefined; hasCompletion: boolean; lastError?: string }[];
+  /** Open jobs, and since when; `trouble` is why the records of one cannot be read. */
+  open: readonly {
+    key: string;
+    claimedAt: string | undefined;
+    hasCompletion: boolean;
+    lastError?: string;
+    trouble?: string;
+  }[];
 };
 
 const dayMs = 24 * 60 * 60_000;
@@ -67,12 +73,15 @@ function judgeServer({ server, serverUrl }: JobsFacts, now: Date): Finding[] {
 }
 
 function judgeOpenJobs({ open }: JobsFacts, now: Date): Finding[] {
-  const old = open.filter(({ claimedAt }) => {
+  const old = open.filter(({ claimedAt, trouble }) => {
+    if (trouble !== undefined) return false;
     const ageMs = now.getTime() - Date.parse(claimedAt ?? '');
     return !(ageMs <= dayMs);
   });
   const undelivered = open.filter(({ hasCompletion }) => hasCompletion);
-  const findings: Finding[] = [];
+  const findings: Finding[] = open.flatMap(({ key, trouble }) =>
+    trouble === undefined ? [] : [warning(`the records of a job cannot be read: ${trouble}`, { where: key })],
+  );
   if (old.length > 0) {
     const fix = '`reeve job show ID` tells what it does, `reeve job cancel ID` ends it';
     findings.push(

@@ -1,5 +1,7 @@
 // `reeve doctor` on a machine that takes jobs: a real process against a strict server.
-import { chmodSync, copyFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type JobsMachine, makeJobsMachine } from '../../support/jobs-machine.ts';
 
@@ -66,4 +68,53 @@ describe('doctor, where jobs are taken', () => {
       'warning: 1 completion not delivered yet: gone',
     ]);
   });
+
+  it('R32: names a job whose records a newer version has written, and goes on with the others', async () => {
+    const machine = await makeJobsMachine();
+    const claim = { version: 1, source: 'claim', runId: 'r', claimedAt: '2026-01-01T00:00:00.000Z' };
+    machine.write('state/jobs/job-1/claim.json', { ...claim, jobId: 'job-1' });
+    machine.write('state/jobs/job-2/claim.json', { version: 99 });
+    machine.write('state/jobs/job-3/claim.json', { ...claim, jobId: 'job-3' });
+    machine.write('state/jobs/job-3/progress.json', { version: 99 });
+    const path = (name: string): string => JSON.stringify(join(machine.stateDir, 'jobs', name));
+    const unreadable = (name: string): string =>
+      `warning: the records of a job cannot be read: cannot read ${path(name)}: it is version 99, this reeve knows versions up to 1`;
+    expect(await examine(machine, 'jobs')).toEqual([
+      unreadable('job-2/claim.json'),
+      unreadable('job-3/progress.json'),
+      'warning: 1 job open for more than a day',
+    ]);
+    expect(machine.read('state/jobs/job-2/claim.json')).toBe('{"version":99}');
+  });
+
+  it.each([
+    [-30_000, /^ok: /],
+    [30_000, /^ok: /],
+    [120_000, /^warning: this clock is (1m 59s|2m|2m 1s) behind the server's$/],
+    [-120_000, /^warning: this clock is (1m 59s|2m|2m 1s) ahead of the server's$/],
+    [3_600_000, /^failure: this clock is (59m 59s|1h) behind the server's$/],
+    [-3_600_000, /^failure: this clock is (59m 59s|1h|1h 1s) ahead of the server's$/],
+  ])("R23: compares its clock with the server's, which is %i ms ahead", async (clockAheadMs, wanted) => {
+    const machine = await makeJobsMachine({ clockAheadMs });
+    expect(await examine(machine, 'jobs')).toEqual([expect.stringMatching(wanted)]);
+  });
+
+  it.each(['git', 'tar', 'gzip', 'openssl'])(
+    'P59: says that jobs need %s where it is missing',
+    async (missing) => {
+      const machine = await makeJobsMachine();
+      const bin = join(machine.root, 'bin');
+      mkdirSync(bin);
+      for (const name of ['git', 'tar', 'gzip', 'openssl'].filter((one) => one !== missing)) {
+        symlinkSync(execFileSync('which', [name], { encoding: 'utf8' }).trim(), join(bin, name));
+      }
+      const end = await machine.start(['doctor', '--json'], { PATH: bin }).ended;
+      const { findings } = JSON.parse(end.stdout) as { findings: Finding[] };
+      const [finding] = findings.filter(({ check }) => check === 'jobs');
+      expect(finding).toMatchObject({
+        ...{ level: 'failure', what: `jobs need ${missing}`, fix: `apt-get install ${missing}` },
+      });
+      expect(end.status).toBe(1);
+    },
+  );
 });

@@ -3,14 +3,22 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { createFaults, type PloyFaults } from './faults.ts';
 import { addJob, endJob, type JobOptions } from './jobs.ts';
-import type { JobStatus, PloyJob, PloyRequest, PloyRoute, PloyState, Snapshot } from './model.ts';
+import type {
+  JobStatus,
+  PloyConnection,
+  PloyJob,
+  PloyRequest,
+  PloyRoute,
+  PloyState,
+  Snapshot,
+} from './model.ts';
 import { addNode } from './nodes.ts';
 import type { Pki } from './pki.ts';
 import { createSnapshot, packFiles } from './repository.ts';
-import { serveRequest } from './serve.ts';
+import { newConnection, serveRequest } from './serve.ts';
 
 export type PloyOptions = {
   /** Served over TLS 1.3 for clients with a certificate of this authority; over plain HTTP where there is none. */
@@ -23,6 +31,8 @@ export type PloyOptions = {
   keptLogBytes?: number;
   seed?: number;
   port?: number;
+  /** Its clock, as its answers tell it. */
+  clockAheadMs?: number;
 };
 
 export type Ploy = {
@@ -63,13 +73,17 @@ export async function startPloy(options: PloyOptions = {}): Promise<Ploy> {
   const look = (): void => {
     for (const watcher of [...watchers]) watcher();
   };
-  const world = { state, faults, pki, isTls: pki !== undefined, whenAnswered: look };
+  const accepted = new Map<number, PloyConnection>();
+  const isTls = pki !== undefined;
+  const world = { state, faults, pki, isTls, connections: accepted, whenAnswered: look };
   const connections = { accepted: 0, refused: 0 };
   const server = createListener(options, (request, response) => {
+    response.setHeader('date', new Date(Date.now() + (options.clockAheadMs ?? 0)).toUTCString());
     serveRequest(world, request, response).catch((error: unknown) => response.destroy(error as Error));
   });
-  server.on('connection', () => {
+  server.on('connection', (socket: Socket) => {
     connections.accepted += 1;
+    newConnection(accepted, socket);
   });
   server.on('tlsClientError', () => {
     connections.refused += 1;
