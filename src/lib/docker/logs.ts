@@ -2,10 +2,10 @@
 import type { Connection } from './connection.ts';
 import { containerPath } from './containers.ts';
 import { type Deadlines, idle, total } from './deadline.ts';
-import { parseUsage } from './parse-usage.ts';
+import { parseLayerBytes, parseUsage } from './parse-usage.ts';
 import type { Engine, FollowOptions, LogPart } from './types.ts';
 
-type LogCalls = Pick<Engine, 'followLogs' | 'fetchUsage' | 'inspectContainerRaw'>;
+type LogCalls = Pick<Engine, 'followLogs' | 'fetchUsage' | 'fetchLayerBytes' | 'inspectContainerRaw'>;
 
 const headerBytes = 8;
 /** As long as timers can be: a container may be silent for days. */
@@ -26,7 +26,7 @@ export function logCalls(connection: Connection, deadlines: Deadlines): LogCalls
   return {
     followLogs: (id, options) => followLogs(connection, id, options),
     inspectContainerRaw: (id) => inspectWith(id, {}),
-    fetchUsage: async (id) => {
+    fetchUsage: async (id, signal) => {
       const call = {
         action: `read what container "${id}" uses`,
         method: 'GET',
@@ -34,10 +34,13 @@ export function logCalls(connection: Connection, deadlines: Deadlines): LogCalls
         query: { stream: 0, 'one-shot': 1 },
         deadline: total(deadlines.readMs),
         accept: [404],
+        signal,
       } as const;
-      const answered = connection.read(call, (json, status) => (status === 404 ? undefined : json));
-      const [stats, sized] = await Promise.all([answered, inspectWith(id, { size: 1 })]);
-      return stats === undefined || sized === undefined ? undefined : parseUsage(stats, sized);
+      return await connection.read(call, (json, status) => (status === 404 ? undefined : parseUsage(json)));
+    },
+    fetchLayerBytes: async (id) => {
+      const sized = await inspectWith(id, { size: 1 });
+      return sized === undefined ? undefined : parseLayerBytes(sized);
     },
   };
 }

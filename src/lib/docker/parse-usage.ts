@@ -1,14 +1,18 @@
-// What a container has used, out of two of the engine's documents. Pure; a field that is not there counts as zero.
+// What a container uses, out of two of the engine's documents. Pure; a field that is not there counts as zero.
 import type { ContainerUsage } from './types.ts';
 
-/** Of the answers of `stats` and of `inspect` with sizes. Of a container that has ended, engines have no memory to tell. */
-export function parseUsage(stats: unknown, sized: unknown): ContainerUsage {
+/** Of the answer of `stats`. Engines whose kernel keeps no peak of the memory tell what is in use. */
+export function parseUsage(stats: unknown): ContainerUsage {
   const memory = at(stats, 'memory_stats');
   return {
     cpuNs: toCount(at(at(at(stats, 'cpu_stats'), 'cpu_usage'), 'total_usage')),
     memoryBytes: toCount(at(memory, 'max_usage')) || toCount(at(memory, 'usage')),
-    layerBytes: toCount(at(sized, 'SizeRw')),
   };
+}
+
+/** Of the answer of `inspect` with sizes. */
+export function parseLayerBytes(sized: unknown): number {
+  return toCount(at(sized, 'SizeRw'));
 }
 
 function at(raw: unknown, key: string): unknown {

@@ -79,7 +79,7 @@ export type VolumeSummary = {
 };
 
 /** What a container has used so far; zeroes are what the engine does not tell. */
-export type ContainerUsage = { cpuNs: number; memoryBytes: number; layerBytes: number };
+export type ContainerUsage = { cpuNs: number; memoryBytes: number };
 
 /** Some bytes of a container's output, as it was recorded. Not to be kept: the memory may be used again. */
 export type LogPart = { stream: 'stdout' | 'stderr'; bytes: Uint8Array };
@@ -98,8 +98,10 @@ export type Engine = {
   inspectContainer(id: string): Promise<ContainerDetails | undefined>;
   /** The engine's own document, for a person to read. */
   inspectContainerRaw(id: string): Promise<unknown>;
-  /** Undefined where the container is gone. */
-  fetchUsage(id: string): Promise<ContainerUsage | undefined>;
+  /** Undefined where the container is gone. Of one that has ended it is zeroes. */
+  fetchUsage(id: string, signal: AbortSignal): Promise<ContainerUsage | undefined>;
+  /** What the container has written beside its mounts; it may have ended. Undefined where it is gone. */
+  fetchLayerBytes(id: string): Promise<number | undefined>;
   /** Throws InputError for what the engine refuses, NameTakenError for a name in use, ImageMissingError. */
   createContainer(spec: ContainerSpec): Promise<{ id: string }>;
   /** Starting what runs is success. */

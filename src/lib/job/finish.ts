@@ -1,7 +1,6 @@
 // What is left to do once a job's container has ended: the rest of its log, its diff, its artifacts, and what it has come to.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ContainerUsage } from '../docker/types.ts';
 import { describeError } from '../errors.ts';
 import type { ContainerEnd } from '../jobs/records.ts';
 import { buildCompletion } from '../ploy/completion.ts';
@@ -13,7 +12,7 @@ import { workspacePaths } from './workspace/paths.ts';
 
 export async function finishJob(session: JobSession): Promise<CompletionBody> {
   const end = requireEnd(session);
-  const usage = readUsage(session);
+  const layerBytes = readLayerBytes(session);
   const { understood, progress, claim } = session;
   const isCancelled = progress.cancelled !== undefined;
   if (understood.kind === 'work') {
@@ -31,7 +30,7 @@ export async function finishJob(session: JobSession): Promise<CompletionBody> {
     durationMs: session.ctx.clock.now().getTime() - Date.parse(claim.claimedAt),
     error: results.error ?? describeEnd(end),
     timings: toTimings(session, end),
-    resources: toResources(await usage),
+    resources: toResources(session, await layerBytes),
     metadata:
       understood.kind === 'adopted' ? { source: 'reattached', container_id: session.containerId } : undefined,
     repoShaOut: results.repoShaOut,
@@ -50,9 +49,9 @@ function describeEnd({ exitCode, oomKilled, error }: ContainerEnd): string | und
   return error === '' ? undefined : error;
 }
 
-async function readUsage({ engine, containerId, ctx }: JobSession): Promise<ContainerUsage | undefined> {
+async function readLayerBytes({ engine, containerId, ctx }: JobSession): Promise<number | undefined> {
   try {
-    return await engine.fetchUsage(containerId);
+    return await engine.fetchLayerBytes(containerId);
   } catch (error) {
     ctx.log.debug(describeError(error));
     return undefined;
@@ -72,12 +71,15 @@ async function keepInspection(session: JobSession): Promise<void> {
   }
 }
 
-function toResources(usage: ContainerUsage | undefined): CompletionStats['job_resources'] {
-  if (usage === undefined) return undefined;
+function toResources(
+  { progress: { usage } }: JobSession,
+  layerBytes: number | undefined,
+): CompletionStats['job_resources'] {
+  if (usage === undefined && layerBytes === undefined) return undefined;
   return {
-    cpu_consumed_ns: usage.cpuNs,
-    disk_consumed_bytes: usage.layerBytes,
-    mem_consumed_bytes: usage.memoryBytes,
+    cpu_consumed_ns: usage?.cpuNs ?? 0,
+    disk_consumed_bytes: layerBytes ?? 0,
+    mem_consumed_bytes: usage?.memoryBytes ?? 0,
   };
 }
 

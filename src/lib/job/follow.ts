@@ -3,6 +3,7 @@ import { ContainerMissingError } from '../docker/errors.ts';
 import type { ContainerDetails } from '../docker/types.ts';
 import { describeError, UnavailableError } from '../errors.ts';
 import type { ContainerEnd } from '../jobs/records.ts';
+import { watchUsage } from './container/usage.ts';
 import { shipLog } from './logs/ship.ts';
 import type { JobSession } from './session.ts';
 import type { CancelWatch } from './watch-cancel.ts';
@@ -14,9 +15,12 @@ const killAgainMs = 1000;
 /** False where the container is gone before its end could be known. */
 export async function followContainer(session: JobSession, watch: CancelWatch): Promise<boolean> {
   let hasEnded = false;
+  const over = new AbortController();
   const ended = waitForEnd(session).finally(() => {
     hasEnded = true;
+    over.abort();
   });
+  void watchUsage(session, over.signal);
   const shipped = shipLog(session, { hasEnded: () => hasEnded, ended });
   // Its failure is told once the container's end is on disk.
   shipped.catch(() => {});

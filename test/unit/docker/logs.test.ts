@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createPartReader } from '../../../src/lib/docker/logs.ts';
-import { parseUsage } from '../../../src/lib/docker/parse-usage.ts';
+import { parseLayerBytes, parseUsage } from '../../../src/lib/docker/parse-usage.ts';
 import { buildContainerBody } from '../../../src/lib/docker/spec.ts';
 
 function frame(stream: number, text: string): Buffer {
@@ -43,15 +43,19 @@ describe('a log that is followed', () => {
 
 describe('what a container has used', () => {
   it.each([
-    [
-      { cpu_stats: { cpu_usage: { total_usage: 5 } }, memory_stats: { usage: 3, max_usage: 7 } },
-      { SizeRw: 9 },
-      [5, 7, 9],
-    ],
-    [{ memory_stats: { usage: 3 } }, {}, [0, 3, 0]],
-    [undefined, null, [0, 0, 0]],
-  ])('is read from %j and %j', (stats, sized, [cpuNs, memoryBytes, layerBytes]) => {
-    expect(parseUsage(stats, sized)).toEqual({ cpuNs, memoryBytes, layerBytes });
+    [{ cpu_stats: { cpu_usage: { total_usage: 5 } }, memory_stats: { usage: 3, max_usage: 7 } }, [5, 7]],
+    [{ memory_stats: { usage: 3 } }, [0, 3]],
+    [undefined, [0, 0]],
+  ])('is read from %j', (stats, [cpuNs, memoryBytes]) => {
+    expect(parseUsage(stats)).toEqual({ cpuNs, memoryBytes });
+  });
+
+  it.each([
+    [{ SizeRw: 9 }, 9],
+    [{}, 0],
+    [null, 0],
+  ])('of the disk is read from %j', (sized, layerBytes) => {
+    expect(parseLayerBytes(sized)).toBe(layerBytes);
   });
 });
 
