@@ -178,7 +178,7 @@ describe('a fault', () => {
     expect(one.status).toBe('Fail');
     expect(await end(one)).toBe(409);
     expect(await end(other)).toBe(204);
-    expect(ploy.faults.met).toEqual({ 'complete answer': 1, 'complete reset after': 1 });
+    expect(ploy.faults.met).toEqual({ 'complete answer 503': 1, 'complete reset after': 1 });
   });
 
   test('never loses a claim', async () => {

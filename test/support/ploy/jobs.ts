@@ -79,6 +79,7 @@ export function addJob(state: PloyState, options: JobOptions): PloyJob {
     claimedAtMs: undefined,
     finishedAtMs: undefined,
     ...{ history: [], completions: [], refusedCompletions: [], chunks: new Map(), repeatedChunks: 0 },
+    sentChunks: new Map(),
     lines: { stdout: 0, stderr: 0 },
     ...{ diffs: [], artifacts: [], events: [], images: [], packages: [] },
   };

@@ -26,9 +26,21 @@ export type PloyRoute =
   | 'spec-bundle'
   | 'bootstrap';
 
+/** By `Date.now()`, so that it can be compared with what processes did. */
+export type PloyConnection = {
+  readonly id: number;
+  readonly openedAtMs: number;
+  closedAtMs: number | undefined;
+  /** How many requests have come over it. */
+  requests: number;
+};
+
 /** In the order of their arrival. */
 export type PloyRequest = {
   readonly atMs: number;
+  readonly connection: PloyConnection;
+  /** Which one of its connection, from 1. */
+  readonly turn: number;
   readonly method: string;
   readonly path: string;
   /** Undefined where there is no such route. */
@@ -44,6 +56,8 @@ export type PloyRequest = {
   fault: string | undefined;
   /** What it asked for was done, whatever the client learned of it. */
   committed: boolean;
+  /** The job that a claim was answered with. */
+  given: string | undefined;
 };
 
 export type JobStatus = 'Created' | 'Queued' | 'Running' | 'Success' | 'Fail' | 'Error' | 'Cancelled';
@@ -76,6 +90,8 @@ export type PloyJob = {
   readonly completions: CompletionBody[];
   readonly refusedCompletions: { body: CompletionBody; status: number }[];
   readonly chunks: Map<number, StoredChunk>;
+  /** Hashes of all that came under a number, whether it was kept, refused or never answered. */
+  readonly sentChunks: Map<number, Set<string>>;
   /** How often a chunk came that was there already. */
   repeatedChunks: number;
   readonly lines: { stdout: number; stderr: number };

@@ -21,6 +21,7 @@ export function answerClaim(call: PloyCall): PloyAnswer {
   if (body.length > 0) state.violations.push(`a claim with a body of ${body.length} bytes`);
   const job = claimJob(state, nodeId);
   if (job === undefined) return { status: 204 };
+  call.record.given = job.payload.job_id;
   return { status: 200, json: { ...job.payload, node_id: nodeId } };
 }
 

@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import type { LogFrame } from '../../../src/lib/ploy/wire.ts';
-import { PloyRefusal, requireContent } from './body.ts';
+import { PloyRefusal, parseBody, requireContent } from './body.ts';
 import {
   type PloyAnswer,
   type PloyCall,
@@ -12,7 +12,7 @@ import {
   requireNode,
   requireRun,
 } from './call.ts';
-import type { PloyJob, PloyState, StoredChunk } from './model.ts';
+import type { PloyJob, PloyRoute, PloyState, StoredChunk } from './model.ts';
 import { shapes } from './shapes.ts';
 
 const maxFrameBytes = 256 << 10;
@@ -48,11 +48,11 @@ function storeChunk(state: PloyState, job: PloyJob, chunkNo: number, gzip: Buffe
     state.violations.push(`${about} is no gzip`);
     decoded = Buffer.alloc(0);
   }
-  const sha256 = createHash('sha256').update(decoded).digest('hex');
+  const sha256 = hashBytes(decoded);
+  noteContent(state, job, chunkNo, sha256);
   const before = job.chunks.get(chunkNo);
   if (before !== undefined) {
     job.repeatedChunks += 1;
-    if (before.sha256 !== sha256) state.violations.push(`${about} came again with other content`);
     const cause =
       'ERROR: duplicate key value violates unique constraint "logs_run_job_chunk_uniq" (SQLSTATE 23505)';
     throw new PloyRefusal(500, `failed to create log: ${cause}`);
@@ -67,6 +67,26 @@ function storeChunk(state: PloyState, job: PloyJob, chunkNo: number, gzip: Buffe
   countLines(job, decoded, frames);
   rows += 1;
   return { status: 201, json: { id: rows, chunk_no: chunkNo } };
+}
+
+function hashBytes(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+/** Of a request that is not let through to its route: its sender cannot know that it was not done. */
+export function noteChunk(state: PloyState, route: PloyRoute | undefined, body: Buffer): void {
+  if (route !== 'logs') return;
+  const { job_id: jobId, chunk_no: chunkNo, data } = parseBody(shapes.logs, body);
+  const job = state.jobs.get(jobId ?? '');
+  if (job !== undefined) noteContent(state, job, chunkNo, hashBytes(gunzipSync(data)));
+}
+
+function noteContent(state: PloyState, job: PloyJob, chunkNo: number, sha256: string): void {
+  const hashes = job.sentChunks.get(chunkNo) ?? new Set<string>();
+  if (hashes.size > 0 && !hashes.has(sha256)) {
+    state.violations.push(`chunk ${chunkNo} of ${job.payload.job_id} came again with other content`);
+  }
+  job.sentChunks.set(chunkNo, hashes.add(sha256));
 }
 
 function parseFrames(state: PloyState, about: string, decoded: Buffer): LogFrame[] {

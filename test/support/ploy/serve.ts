@@ -1,12 +1,14 @@
 // One request: its certificate and tokens are checked, it meets its fault, its route answers, and all of it is kept.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { maxBodyBytes, PloyRefusal, readBody } from './body.ts';
 import type { PloyAnswer, PloyCall } from './call.ts';
 import { isCommitted, type PloyFaultKind, type PloyFaults } from './faults.ts';
-import type { PloyRequest, PloyState } from './model.ts';
+import type { PloyConnection, PloyRequest, PloyState } from './model.ts';
 import type { Pki } from './pki.ts';
 import { type FoundRoute, findRoute } from './routes.ts';
+import { noteChunk } from './routes-uploads.ts';
 
 export type World = {
   state: PloyState;
@@ -14,6 +16,8 @@ export type World = {
   pki: Pki | undefined;
   /** Over TLS every route but the exchange of a token needs a certificate. */
   isTls: boolean;
+  /** By the port of the other end. */
+  connections: Map<number, PloyConnection>;
   whenAnswered: () => void;
 };
 
@@ -47,14 +51,17 @@ export async function serveRequest(
 }
 
 function recordRequest(
-  { state, isTls }: World,
+  world: World,
   request: IncomingMessage,
   path: string,
   found: FoundRoute | 'method' | undefined,
 ): PloyRequest {
+  const { state, isTls } = world;
   const name = isTls ? (request.socket as TLSSocket).getPeerCertificate().subject?.CN : undefined;
+  const connection = findConnection(world, request.socket);
   const record: PloyRequest = {
     atMs: Date.now(),
+    ...{ connection, turn: connection.requests },
     method: request.method ?? '',
     path,
     route: typeof found === 'object' ? found.row.route : undefined,
@@ -62,10 +69,31 @@ function recordRequest(
     body: undefined,
     bodyBytes: 0,
     certificateName: Array.isArray(name) ? name[0] : name,
-    ...{ status: undefined, fault: undefined, committed: false },
+    ...{ status: undefined, fault: undefined, committed: false, given: undefined },
   };
   state.requests.push(record);
   return record;
+}
+
+/** As it was accepted, by its other end: over TLS the request has another socket. */
+function findConnection({ connections }: World, socket: Socket): PloyConnection {
+  const connection = connections.get(socket.remotePort ?? 0) ?? newConnection(connections, socket);
+  if (connection.requests === 0) {
+    socket.once('close', () => {
+      connection.closedAtMs = Date.now();
+    });
+  }
+  connection.requests += 1;
+  return connection;
+}
+
+let connectionIds = 0;
+
+export function newConnection(connections: World['connections'], socket: Socket): PloyConnection {
+  connectionIds += 1;
+  const connection = { id: connectionIds, openedAtMs: Date.now(), closedAtMs: undefined, requests: 0 };
+  connections.set(socket.remotePort ?? 0, connection);
+  return connection;
 }
 
 type Exchange = {
@@ -85,6 +113,8 @@ async function answerWithFault(world: World, exchange: Exchange): Promise<void> 
   const isReached =
     fault === undefined || fault.kind === 'slow' || fault.kind === 'cut' || isCommitted(fault);
   const answer = isReached ? answerOrRefuse(world, exchange) : undefined;
+  // What was sent under a number is to be the same for ever, whatever came of it.
+  if (!isReached) noteChunk(world.state, record.route, exchange.body);
   record.committed = answer !== undefined && answer.status < 300 && found !== undefined;
   if (fault === undefined || fault.kind === 'slow') send(response, record, answer as PloyAnswer);
   else sendFault(response, record, fault, answer);
@@ -161,6 +191,11 @@ function sendFault(
       return;
     case 'cut': {
       const { headers, bytes } = renderAnswer(answer as PloyAnswer);
+      // A head without a body would be a whole answer.
+      if (bytes.length === 0) {
+        resetConnection(response);
+        return;
+      }
       response.writeHead(answer?.status ?? 200, headers);
       response.write(bytes.subarray(0, bytes.length / 2), () => resetConnection(response));
       return;
