@@ -1,6 +1,7 @@
 // `/v1/run/stop`: the end of every open job of a run, asked for by a record that each job's runner looks at.
 import { join } from 'node:path';
 import type { Context } from '../context.ts';
+import { describeError } from '../errors.ts';
 import { type JobPlace, listOpenJobs, readCancel, readJob, writeCancel } from '../jobs/book.ts';
 import { openJobsDir } from '../jobs/records.ts';
 import { type Answer, ApiError, type ApiRequest, readJsonBody } from '../server/route.ts';
@@ -32,8 +33,11 @@ async function findOpenJobs(ctx: Context, runId: string): Promise<JobPlace[]> {
   const found: JobPlace[] = [];
   for (const key of await listOpenJobs(ctx)) {
     const place = { key, directory: join(openJobsDir(ctx.paths), key), isOpen: true };
-    const { claim } = await readJob(ctx, place, false);
-    if (claim?.runId === runId) found.push(place);
+    // One that cannot be read keeps no other from being stopped.
+    const read = await readJob(ctx, place, false).catch((error: unknown) => {
+      ctx.log.warning(`cannot tell whose job ${key} is: ${describeError(error)}`);
+    });
+    if (read?.claim?.runId === runId) found.push(place);
   }
   return found;
 }

@@ -41,13 +41,16 @@ export async function acceptClaim(session: ClaimSession, raw: unknown, kept?: Ke
     ...ids,
     payload: raw,
   };
+  let isNew: boolean;
   try {
-    if (!(await fillSlot(ctx, claim, kept?.name))) return await meetAgain(session, claim);
+    isNew = await fillSlot(ctx, claim, kept?.name);
   } catch (error) {
     const isTold = await endUnwritten(session, claim, describeError(error));
     if (isTold && kept !== undefined) dropAnswer(ctx, kept.name);
     return { kind: 'refused', jobId: ids.jobId };
   }
+  // What goes wrong there is no reason to end a job that is here.
+  if (!isNew) return await meetAgain(session, claim);
   ctx.log.info(`claimed job ${ids.jobId}`, { job: ids.jobId, serverRun: ids.runId });
   // Whatever keeps it from starting, it is on disk: tending starts it.
   await runners.start(jobKey(ids.jobId)).catch((error: unknown) => {
@@ -71,8 +74,10 @@ async function meetAgain(session: ClaimSession, { jobId, runId }: JobClaim): Pro
   ctx.log.warning(`the server gave job ${jobId} once more: it is not run again`, { job: jobId });
   if (place?.isOpen === true) await runners.start(place.key);
   if (place?.isOpen === false) {
-    const { completion } = await readJob(ctx, place, false);
-    const body = completion?.body ?? buildFailure({ error: 'it had ended here before', durationMs: 0 });
+    const read = await readJob(ctx, place, false).catch((error: unknown) => {
+      ctx.log.warning(describeError(error), { job: jobId });
+    });
+    const body = read?.completion?.body ?? buildFailure({ error: 'it had ended here before', durationMs: 0 });
     await sendCompletion(ctx, controlPlane, { jobId, runId, mode: 'replay', body });
   }
   return { kind: 'refused', jobId };

@@ -92,14 +92,16 @@ function decide({ clock }: Pick<Context, 'clock'>, body: CompletionBody): JobCom
   return { body, decidedAt: clock.now().toISOString(), attempts: 0 };
 }
 
-/** Only its id is left: its key, where that is no digest of it. */
+/** Only its id is left: its key, where that is no digest of it. An end that was decided before stays. */
 async function giveUp(session: ClaimSession, key: string): Promise<void> {
   const { ctx } = session;
   const place = openPlace(ctx, key);
   const claimedAt = ctx.clock.now().toISOString();
   await restoreClaim(place, { source: 'adopted', claimedAt, runId: unknownRun, jobId: key });
-  const error = 'cannot go on with the job: its records on the node are damaged, and it has no container';
-  await writeCompletion(place, decide(ctx, buildFailure({ error, durationMs: 0 })));
+  if ((await readJob(ctx, place)).completion === undefined) {
+    const error = 'cannot go on with the job: its records on the node are damaged, and it has no container';
+    await writeCompletion(place, decide(ctx, buildFailure({ error, durationMs: 0 })));
+  }
   await deliver(session, place);
 }
 

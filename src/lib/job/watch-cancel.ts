@@ -4,6 +4,7 @@ import { describeError } from '../errors.ts';
 import { readCancel } from '../jobs/book.ts';
 import type { JobProgress } from '../jobs/records.ts';
 import { limits } from '../ploy/limits.ts';
+import type { Log } from '../report/log.ts';
 import type { JobSession } from './session.ts';
 
 type Cancelled = NonNullable<JobProgress['cancelled']>;
@@ -20,6 +21,7 @@ export type CancelWatch = {
 
 export function watchCancel(session: JobSession): CancelWatch {
   const { ctx, place, claim } = session;
+  const reader = { ...ctx, log: warnOnce(ctx.log) };
   const found = new AbortController();
   const stopped = new AbortController();
   let cancelled = session.progress.cancelled;
@@ -32,7 +34,7 @@ export function watchCancel(session: JobSession): CancelWatch {
     found.abort();
   };
   const readRecord = async (): Promise<void> => {
-    const record = await readCancel(ctx, place);
+    const record = await readCancel(reader, place);
     if (record !== undefined) settle({ at: record.at, reason: record.reason, by: record.by });
   };
   const askServer = async (): Promise<void> => {
@@ -74,6 +76,18 @@ export function watchCancel(session: JobSession): CancelWatch {
     stop: () => {
       stopped.abort();
       watcher.close();
+    },
+  };
+}
+
+/** A record that cannot be read is looked at again and again. */
+function warnOnce(log: Log): Log {
+  const told = new Set<string>();
+  return {
+    ...log,
+    warning: (message, fields) => {
+      if (!told.has(message)) log.warning(message, fields);
+      told.add(message);
     },
   };
 }

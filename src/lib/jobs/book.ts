@@ -205,10 +205,17 @@ async function isCancelWhole(path: string): Promise<boolean> {
   }
 }
 
+/** One that cannot be read, as a newer reeve may have written it, is nobody's reason: it keeps no job from going on. */
 export async function readCancel(ctx: BookContext, { directory }: JobPlace): Promise<JobCancel | undefined> {
   const options = { now: ctx.clock.now(), log: ctx.log, repair: false };
-  const read = await readDocument(join(directory, 'cancel.json'), cancelDocument, options);
-  return read.kind === 'ok' ? read.value : undefined;
+  try {
+    const read = await readDocument(join(directory, 'cancel.json'), cancelDocument, options);
+    return read.kind === 'ok' ? read.value : undefined;
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    ctx.log.warning(describeError(error));
+    return undefined;
+  }
 }
 
 /** What lies among the open jobs and is none is set aside once, so that nothing trips over it again; it takes no slot. */

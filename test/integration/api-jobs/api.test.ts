@@ -200,6 +200,8 @@ describe('a start', () => {
     expect((await api.call('/health')).status).toBe(200);
     leaving.abort();
     await expect(waiting).rejects.toThrow();
+    // Whoever calls after it is answered after it was seen to leave.
+    for (let calls = 0; calls < 2; calls += 1) expect((await api.call('/health')).status).toBe(200);
     rmSync(other, { recursive: true });
     // The only slot is the next caller's.
     expect((await api.call('/v1/run/start', { ...aStart, job_id: 'job-2' })).status).toBe(202);
@@ -241,5 +243,20 @@ describe('a stop', () => {
     // The first reason stays.
     expect((await api.call('/v1/run/stop', { run_id: 'run-1', reason: 'again' })).status).toBe(200);
     expect(readJson(join(one, 'cancel.json'))).toEqual(cancel);
+  });
+
+  it('P29 R32: reaches every job of its run beside one whose records a newer version has written', async () => {
+    const api = await anApi();
+    const newer = putOpenJob(api, 'a-newer', 'run-1');
+    writeFileSync(join(newer, 'claim.json'), '{"version":99}');
+    const other = putOpenJob(api, 'other', 'run-1');
+    // Somebody of a newer version has asked before: in words that we do not know.
+    const asked = putOpenJob(api, 'with-a-cancel', 'run-1');
+    writeFileSync(join(asked, 'cancel.json'), '{"version":99}');
+    expect((await api.call('/v1/run/stop', { run_id: 'run-1', reason: 'enough' })).status).toBe(200);
+    const cancel = { version: 1, at: expect.any(String), reason: 'enough', by: 'api' };
+    expect([other, asked].map((job) => readJson(join(job, 'cancel.json')))).toEqual([cancel, cancel]);
+    expect(readdirSync(newer)).toEqual(['claim.json']);
+    expect(api.holder.log()).toContain('cannot tell whose job a-newer is');
   });
 });
