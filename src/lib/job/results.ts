@@ -10,6 +10,7 @@ import type { JobSession } from './session.ts';
 import { tellPackages } from './tell-server.ts';
 import { buildArtifactBundle, bundleName, isBundleWanted, maxBundleBytes } from './workspace/artifacts.ts';
 import { commitBaseline } from './workspace/baseline.ts';
+import { type Looked, lookOnce } from './workspace/before.ts';
 import { collectDiff } from './workspace/diff.ts';
 import { type WorkspacePaths, workspacePaths } from './workspace/paths.ts';
 import { computeRepoShaOut } from './workspace/repo-sha.ts';
@@ -19,7 +20,8 @@ export type Results = { error?: string; repoShaOut?: string };
 
 export type ResultsAbout = { end: ContainerEnd; timings: CompletionStats['timings'] };
 
-type Finishing = ResultsAbout & { session: JobSession; payload: ClaimPayload; paths: WorkspacePaths };
+type Finishing = ResultsAbout &
+  Required<Looked> & { session: JobSession; payload: ClaimPayload; paths: WorkspacePaths };
 
 /** So often is an upload tried while the server has trouble of its own: eight seconds in all. */
 const maxAttempts = 6;
@@ -27,7 +29,8 @@ const maxAttempts = 6;
 export async function collectResults(session: JobSession, about: ResultsAbout): Promise<Results> {
   const { understood, ctx, claim } = session;
   if (understood.kind !== 'work') return {};
-  const finishing = { ...about, session, payload: understood.payload, paths: workspacePaths(ctx, claim) };
+  const paths = workspacePaths(ctx, claim);
+  const finishing = { ...about, ...lookOnce(ctx, paths), session, payload: understood.payload, paths };
   const results = await readTree(finishing);
   if (finishing.payload.job_type !== 'mig') await tellPackages(session, finishing.paths);
   await sendArtifacts(finishing, results);
@@ -35,8 +38,8 @@ export async function collectResults(session: JobSession, about: ResultsAbout): 
 }
 
 async function readTree(finishing: Finishing): Promise<Results> {
-  const { session, payload, end, paths } = finishing;
-  const { ctx } = session;
+  const { session, payload, end, paths, lookAfter } = finishing;
+  const ctx = { ...session.ctx, lookAfter };
   const { id: runId, job_id: jobId, repo_sha_in: repoShaIn } = payload;
   try {
     if (payload.job_type === 'mig') await sendDiff(finishing);
@@ -55,11 +58,11 @@ async function readTree(finishing: Finishing): Promise<Results> {
 }
 
 /** Once: what is recorded as sent by a run before is not sent again. */
-async function sendDiff({ session, payload, end, paths, timings }: Finishing): Promise<void> {
+async function sendDiff({ session, payload, end, paths, timings, lookAfter }: Finishing): Promise<void> {
   if (session.progress.steps.some(({ name }) => name === 'diff')) return;
   const { ctx, controlPlane } = session;
   const { id: runId, job_id: jobId } = payload;
-  const diff = await session.time('diff', () => collectDiff(ctx, paths, ctx.signal));
+  const diff = await session.time('diff', () => collectDiff({ ...ctx, lookAfter }, paths, ctx.signal));
   if (diff === undefined) return;
   const { gzip } = diff;
   if (gzip === undefined) {

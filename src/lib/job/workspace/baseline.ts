@@ -2,7 +2,7 @@
 import { copyFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { BaseContext } from '../../context.ts';
-import { stageAfter } from './before.ts';
+import { type Looked, readTree, stageAfter } from './before.ts';
 import { askGit, runGit } from './git.ts';
 import type { WorkspacePaths } from './paths.ts';
 import { readHead, requirePlainWay } from './repository.ts';
@@ -12,14 +12,14 @@ const email = 'ploy-baseline@ploy.local';
 
 /** After a mig that has succeeded. False where nothing has changed. May be repeated after a kill at any point. */
 export async function commitBaseline(
-  { clock }: Pick<BaseContext, 'clock'>,
+  { clock, lookAfter }: Pick<BaseContext, 'clock'> & Looked,
   paths: WorkspacePaths,
   { runId, jobId, signal }: { runId: string; jobId: string; signal: AbortSignal },
 ): Promise<boolean> {
   const ctx = { signal };
-  const { treeOut } = await stageAfter(ctx, paths);
+  const { commit: before, treeOut, readCommitTree } = await (lookAfter?.() ?? stageAfter(ctx, paths));
   const { commit: head, ref = 'HEAD' } = await readHead(paths.workspace);
-  if (treeOut === (await askGit(ctx, paths, ['rev-parse', '--verify', `${head}^{tree}`]))) return false;
+  if (treeOut === (await (head === before ? readCommitTree() : readTree(ctx, paths, head)))) return false;
   const date = `${Math.floor(clock.now().getTime() / 1000)} +0000`;
   const env = {
     ...{ GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_AUTHOR_DATE: date },

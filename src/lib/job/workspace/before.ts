@@ -14,11 +14,24 @@ export async function writeBefore(paths: WorkspacePaths, before: Before): Promis
   await writeFileAtomic(paths.before, `${JSON.stringify(before)}\n`, { keepPrevious: false });
 }
 
+/** The workspace as a job has left it, beside what it was before. */
+export type After = Before & { treeOut: string; readCommitTree(): Promise<string> };
+
+/** For whoever tells several things of one workspace: it is looked at once, as nobody changes it meanwhile. */
+export type Looked = { lookAfter?: () => Promise<After> };
+
+export function lookOnce(ctx: GitContext, paths: WorkspacePaths): Required<Looked> {
+  let after: Promise<After> | undefined;
+  return {
+    lookAfter: () => {
+      after ??= stageAfter(ctx, paths);
+      return after;
+    },
+  };
+}
+
 /** The workspace as it is now. Its index is kept: what has not changed since is not read again. */
-export async function stageAfter(
-  ctx: GitContext,
-  paths: WorkspacePaths,
-): Promise<Before & { treeOut: string }> {
+export async function stageAfter(ctx: GitContext, paths: WorkspacePaths): Promise<After> {
   await openGit(paths);
   const before = await readBefore(ctx, paths);
   const hasIndex = await stat(join(paths.git, 'index')).then(
@@ -26,7 +39,13 @@ export async function stageAfter(
     () => false,
   );
   if (!hasIndex) await beginIndex(ctx, paths, before.commit);
-  return { ...before, treeOut: await stageWorkspace(ctx, paths) };
+  const treeOut = await stageWorkspace(ctx, paths);
+  let tree: Promise<string> | undefined;
+  const readCommitTree = (): Promise<string> => {
+    tree ??= readTree(ctx, paths, before.commit);
+    return tree;
+  };
+  return { ...before, treeOut, readCommitTree };
 }
 
 /** Where the record is lost: as if the job had begun with what HEAD has now. */
@@ -36,7 +55,11 @@ async function readBefore(ctx: GitContext, paths: WorkspacePaths): Promise<Befor
     return { commit: raw['commit'], tree: raw['tree'] };
   }
   const { commit } = await readHead(paths.workspace);
-  return { commit, tree: await askGit(ctx, paths, ['rev-parse', '--verify', `${commit}^{tree}`]) };
+  return { commit, tree: await readTree(ctx, paths, commit) };
+}
+
+export async function readTree(ctx: GitContext, paths: WorkspacePaths, commit: string): Promise<string> {
+  return await askGit(ctx, paths, ['rev-parse', '--verify', `${commit}^{tree}`]);
 }
 
 function parseJson(text: string): unknown {

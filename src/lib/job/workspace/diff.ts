@@ -6,7 +6,7 @@ import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { limits } from '../../ploy/limits.ts';
-import { stageAfter } from './before.ts';
+import { type Looked, stageAfter } from './before.ts';
 import { askGit, type GitContext, streamGit } from './git.ts';
 import type { WorkspacePaths } from './paths.ts';
 import { parseShortStat } from './short-stat.ts';
@@ -25,13 +25,16 @@ const diffArgs = ['diff-index', '--cached', '--find-renames', '--no-ext-diff', '
 
 /** Undefined where nothing has changed. Throws CommandError or StepError. */
 export async function collectDiff(
-  ctx: GitContext,
+  { lookAfter }: GitContext & Looked,
   paths: WorkspacePaths,
   signal: AbortSignal,
 ): Promise<Diff | undefined> {
-  const git = { ...ctx, signal };
-  const { commit } = await stageAfter(git, paths);
-  const stat = parseShortStat(await askGit(git, paths, [...diffArgs, '--shortstat', commit]));
+  const git = { signal };
+  const { commit, treeOut, readCommitTree } = await (lookAfter?.() ?? stageAfter(git, paths));
+  const isSame = treeOut === (await readCommitTree());
+  const stat = isSame
+    ? undefined
+    : parseShortStat(await askGit(git, paths, [...diffArgs, '--shortstat', commit]));
   if (stat === undefined) {
     await rm(paths.diff, { force: true });
     return undefined;

@@ -1,19 +1,20 @@
 // The hash that names what a job has left in the workspace: ploy's `repo_sha_v1`.
 import { createHash } from 'node:crypto';
 import { InputError } from '../../errors.ts';
-import { stageAfter } from './before.ts';
+import { type Looked, stageAfter } from './before.ts';
+import type { GitContext } from './git.ts';
 import type { WorkspacePaths } from './paths.ts';
 
 const sha40 = /^[0-9a-f]{40}$/;
 
 /** After `commitBaseline` or before it: it gives the same. Throws InputError for what is no hash. */
 export async function computeRepoShaOut(
-  _ctx: unknown,
+  { lookAfter }: GitContext & Looked,
   paths: WorkspacePaths,
   repoShaIn: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const { tree, treeOut } = await stageAfter({ signal }, paths);
+  const { tree, treeOut } = await (lookAfter?.() ?? stageAfter({ signal }, paths));
   return renderRepoSha({ repoShaIn, before: tree, after: treeOut });
 }
 

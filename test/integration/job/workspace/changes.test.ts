@@ -1,6 +1,7 @@
 // What a job changes in a workspace: its diff, the baseline for the next one, and the hash that names it.
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -13,6 +14,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { commitBaseline } from '../../../../src/lib/job/workspace/baseline.ts';
+import { lookOnce } from '../../../../src/lib/job/workspace/before.ts';
 import { collectDiff } from '../../../../src/lib/job/workspace/diff.ts';
 import { computeRepoShaOut } from '../../../../src/lib/job/workspace/repo-sha.ts';
 import { makeKsuid } from '../../../support/ploy/jobs.ts';
@@ -55,6 +57,16 @@ describe('the diff of a job', () => {
     gitIn(before, 'apply', '--index', paths.diff);
     gitIn(workspace, 'add', '-A');
     expect(gitIn(before, 'write-tree')).toBe(gitIn(workspace, 'write-tree'));
+  });
+
+  it.each<[string, (workspace: string) => void]>([
+    ['an empty file', (workspace) => writeFileSync(join(workspace, 'empty'), '')],
+    ['another mode', (workspace) => chmodSync(join(workspace, 'README.md'), 0o755)],
+  ])('P53: of %s alone is one', async (_, change) => {
+    const { ctx, signal, prepare } = await makeWorkspaces();
+    const { paths } = await prepare();
+    change(paths.workspace);
+    expect(await collectDiff(ctx, paths, signal)).toMatchObject({ filesChanged: 1, linesAdded: 0 });
   });
 
   it('names what is binary where the server would not take all of it, and is kept on disk where that is no help', async () => {
@@ -109,6 +121,23 @@ describe('the baseline', () => {
     await expect(commitBaseline(ctx, paths, about)).rejects.toMatchObject({ code: 'input' });
     expect(readdirSync(elsewhere)).toEqual(['main']);
     expect(readFileSync(join(elsewhere, 'main'), 'utf8')).toBe(`${commitIn}\n`);
+  });
+});
+
+describe('diff, baseline and hash of one look', () => {
+  it.each([
+    { who: 'the job alone', commits: false },
+    { who: 'a container that commits by itself', commits: true },
+  ])('P53 P65: are as each by itself, of $who', async ({ commits }) => {
+    const { ctx, signal, prepare } = await makeWorkspaces();
+    const { paths } = await prepare();
+    writeFileSync(join(paths.workspace, 'README.md'), '# Example\nmore\n');
+    if (commits) gitIn(paths.workspace, 'commit', '-qam', 'by itself');
+    const git = { ...ctx, ...lookOnce({ signal }, paths) };
+    expect(await collectDiff(git, paths, signal)).toMatchObject({ filesChanged: 1, linesAdded: 1 });
+    const isCommitted = await commitBaseline(git, paths, { runId: 'Run1', jobId: 'Job1', signal });
+    expect(isCommitted).toBe(!commits);
+    expect(await computeRepoShaOut(git, paths, commitIn, signal)).toBe(shaOut);
   });
 });
 
