@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type JobRuns, makeJobRuns } from '../../support/job-runs.ts';
 import { readLines } from '../../support/ploy/jobs.ts';
+import { listLines } from '../../support/ploy/ledger.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
 import type { Program } from '../../support/programs.ts';
 
@@ -51,6 +52,25 @@ describe('the log of a job', () => {
     const end = await run(runs, job).ended;
     expect([end.status, end.stderr]).toEqual([0, '']);
     expectEveryLine(runs, job, 100);
+  });
+
+  it('R28: takes a conflict for a number that is taken, a few times: no line is lost by it', async () => {
+    const runs = await makeJobRuns();
+    const job = runs.claim({ command: counting(100) });
+    runs.ploy.faults.add({ route: 'logs', kind: 'answer', status: 409, times: 1 });
+    runs.ploy.faults.add({ route: 'logs', kind: 'reset', committed: true, times: 1 });
+    runs.ploy.faults.add({ route: 'logs', kind: 'answer', status: 409, times: 1 });
+    const end = await run(runs, job).ended;
+    expect([end.status, end.stderr]).toEqual([0, '']);
+    // The first number was left to whoever has it; of the second one, all answers after the lost one say that it is there.
+    expect([...job.chunks.keys()]).toEqual([1]);
+    expect(job.repeatedChunks).toBe(2);
+    expect(listLines(job, 'stdout')).toEqual(Array.from({ length: 100 }, (_, index) => `line ${index}`));
+    runs.ploy.faults.add({ route: 'logs', kind: 'answer', status: 409 });
+    const other = runs.claim({ command: 'echo 1' });
+    expect((await run(runs, other).ended).stderr).toContain('answered 409');
+    expect(other.completions).toMatchObject([{ status: 'Success' }]);
+    expect(runs.ploy.state.violations).toEqual([]);
   });
 
   it('R28: drops a chunk that is refused, with one message for all of them', async () => {

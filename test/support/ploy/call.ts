@@ -27,12 +27,12 @@ export type PloyCall = {
 
 export function readCall<T>({ body, record }: PloyCall, shape: z.ZodType<T>): T {
   const parsed = parseBody(shape, body);
-  (record as { body: unknown }).body = shorten(JSON.parse(body.toString('utf8')));
+  record.body = shorten(JSON.parse(body.toString('utf8')));
   return parsed;
 }
 
 /** Uploads are kept once, decoded, in the ledger. */
-function shorten(raw: unknown): unknown {
+export function shorten(raw: unknown): unknown {
   if (typeof raw !== 'object' || raw === null) return raw;
   const entries = Object.entries(raw).map(([name, value]) =>
     typeof value === 'string' && value.length > 1000 && ['data', 'patch', 'bundle'].includes(name)

@@ -46,7 +46,7 @@ export type PloyRequest = {
   /** Undefined where there is no such route. */
   readonly route: PloyRoute | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: unknown;
+  body: unknown;
   readonly bodyBytes: number;
   /** Of the client's certificate; undefined without one, and over plain HTTP. */
   readonly certificateName: string | undefined;

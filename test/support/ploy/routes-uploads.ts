@@ -12,7 +12,7 @@ import {
   requireNode,
   requireRun,
 } from './call.ts';
-import type { PloyJob, PloyRoute, PloyState, StoredChunk } from './model.ts';
+import type { PloyJob, PloyState, StoredChunk } from './model.ts';
 import { shapes } from './shapes.ts';
 
 const maxFrameBytes = 256 << 10;
@@ -73,9 +73,8 @@ function hashBytes(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** Of a request that is not let through to its route: its sender cannot know that it was not done. */
-export function noteChunk(state: PloyState, route: PloyRoute | undefined, body: Buffer): void {
-  if (route !== 'logs') return;
+/** Of a request that is not let through: what is sent under a number is to be the same for ever. */
+export function noteChunk(state: PloyState, body: Buffer): void {
   const { job_id: jobId, chunk_no: chunkNo, data } = parseBody(shapes.logs, body);
   const job = state.jobs.get(jobId ?? '');
   if (job !== undefined) noteContent(state, job, chunkNo, hashBytes(gunzipSync(data)));

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { maxBodyBytes, PloyRefusal, readBody } from './body.ts';
-import type { PloyAnswer, PloyCall } from './call.ts';
+import { type PloyAnswer, type PloyCall, shorten } from './call.ts';
 import { isCommitted, type PloyFaultKind, type PloyFaults } from './faults.ts';
 import type { PloyConnection, PloyRequest, PloyState } from './model.ts';
 import type { Pki } from './pki.ts';
@@ -113,11 +113,16 @@ async function answerWithFault(world: World, exchange: Exchange): Promise<void> 
   const isReached =
     fault === undefined || fault.kind === 'slow' || fault.kind === 'cut' || isCommitted(fault);
   const answer = isReached ? answerOrRefuse(world, exchange) : undefined;
-  // What was sent under a number is to be the same for ever, whatever came of it.
-  if (!isReached) noteChunk(world.state, record.route, exchange.body);
+  if (!isReached) noteRequest(world, exchange);
   record.committed = answer !== undefined && answer.status < 300 && found !== undefined;
   if (fault === undefined || fault.kind === 'slow') send(response, record, answer as PloyAnswer);
   else sendFault(response, record, fault, answer);
+}
+
+/** What its route does not see: its sender cannot know that. */
+function noteRequest({ state }: World, { record, body }: Exchange): void {
+  if (body.length > 0) record.body = shorten(JSON.parse(body.toString('utf8')));
+  if (record.route === 'logs') noteChunk(state, body);
 }
 
 function answerOrRefuse(world: World, exchange: Exchange): PloyAnswer {

@@ -27,6 +27,8 @@ export type SendOptions = {
 const compress = promisify(gzip);
 /** So many answers that a number is taken, and what was sent under it is there. */
 const takenAnswers = 3;
+/** Of answers that say no more than that something is in the way. */
+const maxConflicts = 5;
 
 /** Throws UnavailableError where the server's trouble outlasts our patience; `progress.logs` says where to go on then. */
 export function createSender(session: JobSession, options: SendOptions): SendChunk {
@@ -57,20 +59,27 @@ type SendEnd = { kind: 'stored' } | { kind: 'dropped' | 'stopped'; reason: strin
 type Sent = OutgoingChunk & { gzip: Uint8Array };
 
 /** What is known of one chunk's number while it is sent. */
-type Attempt = { chunkNo: number; mayBeThere: boolean; taken: number; failures: number };
+type Attempt = {
+  chunkNo: number;
+  mayBeThere: boolean;
+  taken: number;
+  conflicts: number;
+  failures: number;
+};
 
 async function sendUntilAnswered(session: JobSession, chunk: Sent, options: SendOptions): Promise<SendEnd> {
   const attempt: Attempt = {
     chunkNo: chunk.resumedNo ?? session.progress.logs.nextChunk,
     mayBeThere: chunk.resumedNo !== undefined,
     taken: 0,
+    conflicts: 0,
     failures: 0,
   };
   if (!attempt.mayBeThere) await recordPending(session, chunk, attempt.chunkNo);
   for (;;) {
     const error = await tryToSend(session, attempt.chunkNo, chunk.gzip);
     if (error === undefined) return { kind: 'stored' };
-    const end = isNumberTaken(error)
+    const end = isNumberTaken(error, attempt)
       ? await judgeTaken(session, chunk, attempt)
       : (judgeRefusal(error) ?? (await judgeDelay(session, error, { ...options, attempt })));
     if (end !== undefined) return end;
@@ -135,9 +144,12 @@ async function tryToSend(
   }
 }
 
-/** The database's own name for what makes numbers unique. */
-function isNumberTaken({ status, answer }: ControlPlaneError): boolean {
-  return status === 500 && answer.includes('logs_run_job_chunk_uniq');
+/** In the database's own name for what makes numbers unique; or as a conflict, which costs a number and no line. */
+function isNumberTaken({ status, answer }: ControlPlaneError, attempt: Attempt): boolean {
+  if (status === 500) return answer.includes('logs_run_job_chunk_uniq');
+  if (status !== 409) return false;
+  attempt.conflicts += 1;
+  return attempt.conflicts <= maxConflicts;
 }
 
 /** What the server will not take is let go, once; where it does not take anything from us, the rest is as well. */
