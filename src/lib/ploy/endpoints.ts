@@ -1,6 +1,8 @@
 // The paths of ploy's server. Ids come from outside: none can leave its place in a path.
 
-const part = encodeURIComponent;
+/** What no path can have, half of a surrogate pair or nothing but dots, gets another character: it is nobody else's id then. */
+const part = (id: string): string =>
+  encodeURIComponent(/^\.\.?$/.test(id) ? id.replaceAll('.', '\ufffd') : Buffer.from(id).toString());
 
 export const endpoints = {
   claim: (nodeId: string) => `/v1/nodes/${part(nodeId)}/claim`,
