@@ -20,8 +20,8 @@ export function imageCalls(
 ): ImageCalls {
   return {
     inspectImage: (reference) => inspectImage(connection, deadlines, reference),
-    pullImage: (reference, onProgress) =>
-      pullImage(connection, { reference, logins, idleMs: deadlines.idleMs, onProgress }),
+    pullImage: (reference, onProgress, signal) =>
+      pullImage(connection, { reference, logins, idleMs: deadlines.idleMs, onProgress, signal }),
     listImages: () =>
       connection.read(
         { action: 'list images', method: 'GET', path: '/images/json', deadline: total(deadlines.readMs) },
@@ -44,6 +44,7 @@ type Pull = {
   logins: LoginOptions | undefined;
   idleMs: number;
   onProgress: ((progress: PullProgress) => void) | undefined;
+  signal: AbortSignal | undefined;
 };
 
 /** What was refused with a token of an earlier run is tried once with a new one. */
@@ -71,6 +72,7 @@ async function pullWith(connection: Connection, pull: Pull, login: Login | undef
     headers: login === undefined ? {} : { 'x-registry-auth': login.header },
     deadline: idle(pull.idleMs),
     interruptible: true,
+    ...(pull.signal === undefined ? {} : { signal: pull.signal }),
     secrets,
   };
   let failure: string | undefined;

@@ -123,7 +123,12 @@ export type Engine = {
   removeVolume(name: string): Promise<void>;
   /** Undefined where it is not on this machine. Without digests it was built or imported here: no registry knows it. */
   inspectImage(reference: string): Promise<ImageIdentity | undefined>;
-  pullImage(reference: string, onProgress?: (progress: PullProgress) => void): Promise<void>;
+  /** Ends with the signal; without one of its own, with the client's. */
+  pullImage(
+    reference: string,
+    onProgress?: (progress: PullProgress) => void,
+    signal?: AbortSignal,
+  ): Promise<void>;
   listImages(): Promise<readonly ImageSummary[]>;
   removeImage(reference: string): Promise<void>;
   /** The last lines of stdout and stderr, merged as the engine recorded them. */

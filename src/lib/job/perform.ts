@@ -79,27 +79,31 @@ async function fail(session: JobSession, error: string): Promise<void> {
 }
 
 /** What fails before the container runs is the job's end. A stop of ours, or records that cannot be written, are not. */
-async function orFail({ session }: JobWork, step: () => Promise<void>): Promise<void> {
+async function orFail({ session, watch }: JobWork, step: () => Promise<void>): Promise<void> {
   try {
     await step();
   } catch (error) {
     session.requireGoingOn();
+    // Then it does not matter any more what else has failed, if it was not the cancellation that ended it.
+    if (watch.cancelled !== undefined) return;
     if (!(error instanceof ReeveError) || error instanceof InternalError) throw error;
     await fail(session, describeError(error));
   }
 }
 
+/** Registries and repositories may take hours: whoever wants the job to end does not wait for them. */
 async function prepare(work: JobWork): Promise<void> {
   const { session } = work;
   const { execution, payload } = requireContainerWork(session);
-  const pulled = session.time('pull', () => pullJobImage(session, execution.image));
+  const signal = AbortSignal.any([session.ctx.signal, work.watch.signal]);
+  const pulled = session.time('pull', () => pullJobImage(session, execution.image, signal));
   pulled.catch(() => {});
   const told = tellImage(session, execution.image);
   told.catch(() => {});
   const { prepareWorkspace } = await import('./workspace/prepare.ts');
   const { ctx, controlPlane } = session;
   work.workspace = await session.time('hydrate', () =>
-    prepareWorkspace(ctx, { payload, execution, controlPlane, signal: ctx.signal }),
+    prepareWorkspace(ctx, { payload, execution, controlPlane, signal }),
   );
   session.logPaths = work.workspace.paths;
   await pulled;

@@ -1,5 +1,6 @@
 // The image of a job, fetched every time: its name may mean another one than yesterday.
 import { createConnection } from 'node:net';
+import { waitUntil } from '../../abort.ts';
 import { PullError } from '../../docker/errors.ts';
 import { parseImageReference } from '../../docker/reference.ts';
 import { describeError, StepError } from '../../errors.ts';
@@ -8,18 +9,18 @@ import type { JobSession } from '../session.ts';
 const refreshMs = 120_000;
 
 /** Throws what the pull throws; an older copy that is here is no substitute. */
-export async function pullJobImage(session: JobSession, image: string): Promise<void> {
+export async function pullJobImage(session: JobSession, image: string, signal: AbortSignal): Promise<void> {
   const { engine, ctx } = session;
   const local = await engine.inspectImage(image);
   // It was made or imported here: no registry has it.
   if (local !== undefined && local.digests.length === 0) return;
   try {
-    await engine.pullImage(image);
+    await engine.pullImage(image, undefined, signal);
   } catch (error) {
     const socket = ctx.overrides.PLOY_DOCKER_AUTH_REFRESH_SOCKET;
     if (socket === undefined || !isRefused(error)) throw error;
-    await refreshLogin(socket, image);
-    await engine.pullImage(image);
+    await waitUntil(signal, () => refreshLogin(socket, image));
+    await engine.pullImage(image, undefined, signal);
   }
 }
 

@@ -4,6 +4,7 @@ import { createWriteStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { waitUntil } from '../../abort.ts';
 import { CommandError, describeError, InputError, ReeveError, UnavailableError } from '../../errors.ts';
 import { type Argv, type ProgramOptions, runProgram, streamProgram } from '../../exec/run.ts';
 import { createMemberCheck, type MemberLimits, parseMember } from './members.ts';
@@ -54,8 +55,8 @@ async function fetchOnce(
       yield chunk;
     }
   };
-  const source = await fetch();
   try {
+    const source = await waitUntil(signal, fetch);
     await pipeline(source, measure, createWriteStream(file, { mode: 0o600 }), { signal });
     return hash.digest('hex');
   } catch (error) {
