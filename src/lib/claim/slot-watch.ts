@@ -1,8 +1,8 @@
 // Waits for a slot without asking anybody: a job that ends leaves the directory of open jobs.
-import { type FSWatcher, watch } from 'node:fs';
 import type { Context } from '../context.ts';
 import { openJobsDir } from '../jobs/records.ts';
 import { ensureDirectory } from '../state/directory.ts';
+import { type DirectoryWatch, watchDirectory } from '../state/watch-directory.ts';
 
 export type SlotWatch = {
   /** Until a job has come or gone since the last wait, at most so long. The first one only begins to watch. */
@@ -11,17 +11,15 @@ export type SlotWatch = {
 };
 
 export function openSlotWatch({ paths, clock, signal }: Context): SlotWatch {
-  let watcher: FSWatcher | undefined;
+  let watcher: DirectoryWatch | undefined;
   let hasChanged = false;
   let wake: (() => void) | undefined;
   const begin = async (): Promise<void> => {
     await ensureDirectory(openJobsDir(paths));
-    watcher = watch(openJobsDir(paths), { persistent: false }, () => {
+    watcher = watchDirectory(openJobsDir(paths), () => {
       hasChanged = true;
       wake?.();
     });
-    // Then it is looked at after each wait.
-    watcher.on('error', () => {});
   };
   return {
     wait: async (maxMs) => {

@@ -1,10 +1,10 @@
 // Whether somebody wants a job to end: the server, asked every few seconds, or a record that is written beside its own.
-import { watch } from 'node:fs';
 import { describeError } from '../errors.ts';
 import { readCancel } from '../jobs/book.ts';
 import type { JobProgress } from '../jobs/records.ts';
 import { limits } from '../ploy/limits.ts';
 import type { Log } from '../report/log.ts';
+import { watchDirectory } from '../state/watch-directory.ts';
 import type { JobSession } from './session.ts';
 
 type Cancelled = NonNullable<JobProgress['cancelled']>;
@@ -49,10 +49,9 @@ export function watchCancel(session: JobSession): CancelWatch {
     }
   };
   const read = (): void => void readRecord().catch((error: unknown) => ctx.log.debug(describeError(error)));
-  const watcher = watch(place.directory, { persistent: false }, (_, name) => {
+  const watcher = watchDirectory(place.directory, (name) => {
     if (name === 'cancel.json') read();
   });
-  watcher.on('error', () => {});
   if (cancelled !== undefined) found.abort();
   const poll = async (): Promise<void> => {
     while (!stopped.signal.aborted && cancelled === undefined) {

@@ -8,20 +8,45 @@ export type LogFiles = { write(part: LogPart): Promise<void> | void; close(): Pr
 
 const flushBytes = 256 * 1024;
 
-/** Cuts what a run before has left. */
-export async function openLogFiles(paths: { stdout: string; stderr: string }): Promise<LogFiles> {
-  const stdout = await openLogFile(paths.stdout);
-  const stderr = await openLogFile(paths.stderr);
+/**
+ * Cuts what a run before has left. Never throws, as the server gets the log all the same: what cannot be written, on a disk that the
+ * job itself may have filled, is told once, and from then on nothing is.
+ */
+export async function openLogFiles(
+  paths: { stdout: string; stderr: string },
+  onLost: (error: unknown) => Promise<void>,
+): Promise<LogFiles> {
+  const opened: LogFile[] = [];
+  let isLost = false;
+  const orLose = async (work: () => Promise<void> | void): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      if (!isLost) {
+        isLost = true;
+        await onLost(error);
+      }
+    }
+  };
+  await orLose(async () => {
+    for (const path of [paths.stdout, paths.stderr]) opened.push(await openLogFile(path));
+  });
+  const [stdout, stderr] = opened;
   return {
-    write: ({ stream, bytes }) => (stream === 'stdout' ? stdout : stderr).write(bytes),
+    write: ({ stream, bytes }) => {
+      if (isLost) return undefined;
+      const writing = (stream === 'stdout' ? stdout : stderr)?.write(bytes);
+      return writing === undefined ? undefined : orLose(() => writing);
+    },
     close: async () => {
-      await stdout.close();
-      await stderr.close();
+      for (const file of opened) await orLose(file.close);
     },
   };
 }
 
-async function openLogFile(path: string) {
+type LogFile = { write(bytes: Uint8Array): Promise<void> | void; close(): Promise<void> };
+
+async function openLogFile(path: string): Promise<LogFile> {
   const handle: FileHandle = await open(path, 'w', 0o600).catch((error: unknown) => {
     throw fileError('write', path, error);
   });
@@ -40,6 +65,7 @@ async function openLogFile(path: string) {
   const start = (): Promise<void> => {
     pending = flush()
       .catch((error: unknown) => {
+        clearInterval(timer);
         failure = { error };
       })
       .finally(() => {
@@ -61,8 +87,9 @@ async function openLogFile(path: string) {
     close: async () => {
       clearInterval(timer);
       while (pending !== undefined) await pending;
-      if (kept.size > 0 && failure === undefined) await flush();
+      if (kept.size > 0 && failure === undefined) await start();
       await handle.close();
+      if (failure !== undefined) throw failure.error;
     },
   };
 }

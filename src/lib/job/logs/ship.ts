@@ -77,7 +77,7 @@ async function shipOnce(
   send: SendChunk,
 ): Promise<'whole' | 'gone' | 'cut' | UnavailableError> {
   const uploader = createUploader({ progress: () => session.progress.logs, send });
-  const files = session.logPaths === undefined ? undefined : await openLogFiles(session.logPaths);
+  const files = await openFiles(session);
   const batch = createBatch(uploader);
   const framer = createFramer(batch.add);
   try {
@@ -99,6 +99,18 @@ async function shipOnce(
     await uploader.abandon();
     await files?.close();
   }
+}
+
+async function openFiles(session: JobSession): Promise<LogFiles | undefined> {
+  const { logPaths, claim } = session;
+  if (logPaths === undefined) return undefined;
+  return await openLogFiles(logPaths, async (error) => {
+    session.logPaths = undefined;
+    await session.tell(
+      'warn',
+      `the log of job ${claim.jobId} is not kept whole here: ${describeError(error)}`,
+    );
+  });
 }
 
 async function waitForEnd(session: JobSession, { hasEnded, ended }: ShipOptions): Promise<void> {
