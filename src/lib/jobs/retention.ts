@@ -1,11 +1,10 @@
-// Letting go of ended jobs: they are for people, and nothing of ours reads an old one. The lock of a job goes with its records, as
-// ids do not come again; nobody holds it, and whoever takes it just then notices that the file is another one.
+// Letting go of ended jobs: they are for people, and nothing of ours reads an old one. The lock of a job goes with its records, or
+// there would be ever more files of them, and only while it is held: nobody else has it then, and who waits for it takes another.
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BaseContext } from '../context.ts';
-import { describeError } from '../errors.ts';
-import { lockPath } from '../lock/flock.ts';
-import { isLockHeld } from '../lock/list-locks.ts';
+import { BusyError, describeError } from '../errors.ts';
+import { acquireLock } from '../lock/flock.ts';
 import { jobLock } from '../lock/names.ts';
 import { listEndedJobs } from './book.ts';
 import { endedJobsDir } from './records.ts';
@@ -23,8 +22,10 @@ export function planForgotten(jobs: readonly EndedJob[], now: Date): string[] {
     .map((job) => job.key);
 }
 
-/** How many went. What cannot be removed is told and left. */
-export async function forgetEndedJobs(ctx: Pick<BaseContext, 'paths' | 'clock' | 'log'>): Promise<number> {
+type RetentionContext = Pick<BaseContext, 'paths' | 'clock' | 'log' | 'runId' | 'command'>;
+
+/** How many went. What somebody has stays; what cannot be removed is told and left. */
+export async function forgetEndedJobs(ctx: RetentionContext): Promise<number> {
   const directory = endedJobsDir(ctx.paths);
   const jobs: EndedJob[] = [];
   for (const key of await listEndedJobs(ctx)) {
@@ -34,13 +35,22 @@ export async function forgetEndedJobs(ctx: Pick<BaseContext, 'paths' | 'clock' |
   let count = 0;
   for (const key of planForgotten(jobs, ctx.clock.now())) {
     try {
-      if (await isLockHeld(ctx.paths.locksDir, jobLock(key))) continue;
-      await rm(join(directory, key), { recursive: true, force: true });
-      await rm(lockPath(ctx.paths.locksDir, jobLock(key)), { force: true });
+      await forget(ctx, key);
       count += 1;
     } catch (error) {
+      if (error instanceof BusyError) continue;
       ctx.log.warning(`cannot forget job ${key}: ${describeError(error)}`);
     }
   }
   return count;
+}
+
+async function forget({ paths, runId, command, clock }: RetentionContext, key: string): Promise<void> {
+  const lock = await acquireLock(paths.locksDir, jobLock(key), { command: `reeve ${command}`, runId, clock });
+  try {
+    await rm(join(endedJobsDir(paths), key), { recursive: true, force: true });
+    lock.retire();
+  } finally {
+    lock.release();
+  }
 }

@@ -1,6 +1,6 @@
 // A named lock of reeve: the kernel lock on `<locksDir>/<name>.lock`, with the holder written into the file for people.
-// The files are never deleted.
-import { closeSync, existsSync, ftruncateSync, mkdirSync, writeSync } from 'node:fs';
+// The files stay, but for those of single things that are gone for good: there would be ever more of them.
+import { closeSync, existsSync, ftruncateSync, mkdirSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { BusyError, ConfigError } from '../errors.ts';
 import { fileError } from '../state/file-error.ts';
@@ -24,6 +24,8 @@ export type Lock = {
   readonly path: string;
   /** Gives it back; a second call does nothing. */
   release(): void;
+  /** Gives it back with its file. While it is still held, so that whoever gets it next sees that the file is another one. */
+  retire(): void;
 };
 
 /** Throws BusyError, with the holder named, if another holds it; anything else that fails is never told as busy. */
@@ -39,16 +41,17 @@ export async function acquireLock(locksDir: string, name: LockName, request: Loc
     since: request.clock.now().toISOString(),
   });
   let held = true;
-  return {
-    name,
-    path,
-    release: () => {
-      if (!held) return;
-      held = false;
-      writeHolder(fd, undefined);
-      closeSync(fd);
-    },
+  const release = (): void => {
+    if (!held) return;
+    held = false;
+    writeHolder(fd, undefined);
+    closeSync(fd);
   };
+  const retire = (): void => {
+    if (held) rmSync(path, { force: true });
+    release();
+  };
+  return { name, path, release, retire };
 }
 
 export function lockPath(locksDir: string, name: LockName): string {

@@ -1,5 +1,14 @@
+import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { planForgotten } from '../../../src/lib/jobs/retention.ts';
+import { listEndedJobs } from '../../../src/lib/jobs/book.ts';
+import { endedJobsDir } from '../../../src/lib/jobs/records.ts';
+import { forgetEndedJobs, planForgotten } from '../../../src/lib/jobs/retention.ts';
+import { acquireLock, lockPath } from '../../../src/lib/lock/flock.ts';
+import { jobLock } from '../../../src/lib/lock/names.ts';
+import { silentLog } from '../../../src/lib/report/log.ts';
+import { systemClock } from '../../../src/lib/time.ts';
+import { createConfigHome } from '../../support/config-home.ts';
 
 const now = new Date('2026-06-04T12:00:00.000Z');
 const dayMs = 24 * 60 * 60_000;
@@ -21,3 +30,22 @@ it('keeps what ended in the future, as after a clock that went back', () => {
 it('forgets nothing where there is nothing', () => {
   expect(planForgotten([], now)).toEqual([]);
 });
+
+it('removes the records of old jobs with their locks, but what somebody has', async () => {
+  const { paths } = await createConfigHome();
+  const keys = ['held', 'new', 'old'];
+  for (const key of keys) {
+    const directory = join(endedJobsDir(paths), key);
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, 'claim.json'), '{}');
+    if (key !== 'new') utimesSync(directory, 0, 0);
+    (await acquireLock(paths.locksDir, jobLock(key), aRequest)).release();
+  }
+  const lock = await acquireLock(paths.locksDir, jobLock('held'), aRequest);
+  expect(await forgetEndedJobs({ ...aRequest, paths, log: silentLog })).toBe(1);
+  lock.release();
+  expect(await listEndedJobs({ paths })).toEqual(['held', 'new']);
+  expect(keys.filter((key) => existsSync(lockPath(paths.locksDir, jobLock(key))))).toEqual(['held', 'new']);
+});
+
+const aRequest = { command: 'claim', runId: 'run', clock: systemClock };
