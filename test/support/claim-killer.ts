@@ -43,7 +43,7 @@ export async function runAndKill(
 }
 
 /** Of an open or an ended job, or of an answer that was kept whole. */
-function listKnown({ stateDir, openJobs, endedJobs }: ClaimNode): Set<string> {
+export function listKnown({ stateDir, openJobs, endedJobs }: ClaimNode): Set<string> {
   const directory = join(stateDir, 'jobs');
   const answers = readNames(directory)
     .filter((name) => name.startsWith('.answer-'))

@@ -4,7 +4,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { type Kills, runAndKill } from '../../support/claim-killer.ts';
+import { until } from '../../support/balanced.ts';
+import { type Kills, listKnown, runAndKill } from '../../support/claim-killer.ts';
 import { type ClaimNode, makeClaimNode } from '../../support/claim-node.ts';
 import type { PloyFaultMix } from '../../support/ploy/faults.ts';
 import { terminalStatuses } from '../../support/ploy/jobs.ts';
@@ -74,6 +75,41 @@ it('R30 P61 P63 loses no job and runs none twice under kills every second and a 
   expect(node.openJobs()).toEqual([]);
   expect(await node.containers()).toEqual([]);
 });
+
+it('R30 knows from both sides which job went with a claim that was killed, and goes on without it', async () => {
+  const node = await makeClaimNode({ concurrency: 2 });
+  const { ploy, endedJobs } = node;
+  const [lost, kept] = [ploy.queueJob({ command: 'true' }), ploy.queueJob({ command: 'true' })];
+  const lives = [
+    // Stopped while the server takes its time: its answer finds nobody who could keep it.
+    await liveAndDie(node, { slowMs: 2_000, isTime: () => lost.status === 'Running' }),
+    // Killed as soon as anything is on the disk: the job is not lost.
+    await liveAndDie(node, { slowMs: 0, isTime: () => listKnown(node).size > 0 }),
+  ];
+  expect(findUndelivered(ploy.state, lives)).toMatchObject([{ jobId: lost.payload.job_id, life: lives[0] }]);
+  expect((await node.reeve('claim', '--window', '0')).status).toBe(0);
+  expect([lost.status, kept.status]).toEqual(['Running', 'Success']);
+  expect(endedJobs()).toEqual([kept.payload.job_id]);
+  expect(findUndelivered(ploy.state, lives)).toMatchObject([{ jobId: lost.payload.job_id, life: lives[0] }]);
+});
+
+async function liveAndDie(
+  node: ClaimNode,
+  { slowMs, isTime }: { slowMs: number; isTime(): boolean },
+): Promise<ClaimLife> {
+  if (slowMs > 0) node.ploy.faults.add({ route: 'claim', kind: 'slow', ms: slowMs, times: 1 });
+  const asked = node.ploy.requestsTo('claim').length;
+  const startedAtMs = Date.now();
+  const { child } = node.start('claim', '--window', '30');
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  await until(() => node.ploy.requestsTo('claim').length > asked);
+  if (slowMs > 0) child.kill('SIGSTOP');
+  await until(isTime);
+  const killedAtMs = Date.now();
+  child.kill('SIGKILL');
+  await exited;
+  return { startedAtMs, endedAtMs: Date.now(), killedAtMs, knownAtEnd: listKnown(node) };
+}
 
 /** Nothing is queued, and whatever else is not over has no records here. */
 function isAllOver(node: ClaimNode, jobs: readonly PloyJob[]): boolean {
