@@ -50,22 +50,40 @@ export function requireRole(config: Config, role: Role, command: string): NodeCo
   return role === 'edge' ? { ...node, edgeId: node.edgeId ?? node.nodeId } : node;
 }
 
-/** Concerns that not every configuration has a use for. */
-const optional = ['reconcile', 'edge', 'heartbeat', 'backup', 'listen', 'claim'] as const;
+/** Concerns that not every configuration has a use for, as units have them in their names. */
+const optional = [
+  'reconcile',
+  'edge',
+  'heartbeat',
+  'backup',
+  'backup-verify',
+  'prune',
+  'balancer',
+  'listen',
+  'claim',
+  'job',
+  'api-jobs',
+] as const;
 
 /**
  * What this node does not do by its configuration, or no longer: how a concern's last run ended, before it was switched
- * off, says nothing about the node.
+ * off, says nothing about the node. Of a unit with instances it is the name before the `@`.
  */
 export function listSwitchedOff({ cluster, jobs }: Pick<Config, 'cluster' | 'jobs'>): ReadonlySet<string> {
-  const { roles = [], notify = 'none', nodeId } = cluster ?? {};
+  const { roles = [], notify = 'none', nodeId, balancer } = cluster ?? {};
+  const [isApp, isEdge, hasJobs] = [roles.includes('app'), roles.includes('edge'), jobs !== undefined];
   const isOn: Record<(typeof optional)[number], boolean> = {
-    reconcile: roles.includes('app'),
-    edge: roles.includes('edge'),
-    heartbeat: nodeId !== undefined || jobs !== undefined,
-    backup: roles.includes('app'),
+    reconcile: isApp,
+    edge: isEdge,
+    heartbeat: nodeId !== undefined || hasJobs,
+    backup: isApp,
+    'backup-verify': isApp,
+    prune: isApp,
+    balancer: isEdge && balancer !== 'caddy',
     listen: nodeId !== undefined && notify === 'sns',
-    claim: jobs !== undefined,
+    claim: hasJobs,
+    job: hasJobs,
+    'api-jobs': hasJobs,
   };
   return new Set(optional.filter((concern) => !isOn[concern]));
 }

@@ -33,24 +33,27 @@ export async function gatherRuns(world: World): Promise<RunFacts> {
   };
 }
 
-/** What `--window` of the unit says, in milliseconds. */
+/** What `--window` of the units of `listen` and `claim` says, in milliseconds. */
 const windowMs = 15 * 60_000;
 
 function expectedRuns({ config }: World): ExpectedRun[] {
-  const { cluster } = config ?? {};
-  if (cluster?.nodeId === undefined) return [];
-  const { tickMs, livenessMs, edgeMs } = cluster.intervals;
+  const { cluster, jobs } = config ?? {};
+  const isNode = cluster?.nodeId !== undefined;
+  const has = (role: 'app' | 'edge'): boolean => isNode && cluster.roles.includes(role);
+  const { tickMs = 0, edgeMs = 0, livenessMs = 0 } = cluster?.intervals ?? {};
+  const beats = [...(isNode ? [livenessMs] : []), ...(jobs === undefined ? [] : [jobs.heartbeat.intervalMs])];
   return [
-    ...(cluster.roles.includes('app') ? [{ concern: 'reconcile', everyMs: tickMs }] : []),
-    ...(cluster.roles.includes('edge') ? [{ concern: 'edge', everyMs: edgeMs }] : []),
-    { concern: 'heartbeat', everyMs: livenessMs },
-    ...(cluster.notify === 'sns' ? [{ concern: 'listen', everyMs: windowMs }] : []),
+    ...(has('app') ? [{ concern: 'reconcile', everyMs: tickMs }] : []),
+    ...(has('edge') ? [{ concern: 'edge', everyMs: edgeMs }] : []),
+    ...(beats.length === 0 ? [] : [{ concern: 'heartbeat', everyMs: Math.min(...beats) }]),
+    ...(isNode && cluster.notify === 'sns' ? [{ concern: 'listen', everyMs: windowMs }] : []),
+    ...(jobs === undefined ? [] : [{ concern: 'claim', everyMs: windowMs }]),
   ];
 }
 
 /** What a configuration wants that cannot be read nobody knows. */
 function switchedOff({ config }: World): ReadonlySet<string> {
-  return config?.cluster === undefined ? new Set() : listSwitchedOff(config);
+  return config === undefined ? new Set() : listSwitchedOff(config);
 }
 
 /** Without those of units that are switched off: no good run will ever follow them. */
@@ -62,6 +65,6 @@ export async function gatherFailures(world: World): Promise<Parameters<typeof ju
   const off = switchedOff(world);
   return failures
     .map((record) => ({ record, concern: concernOf(record.unit) ?? '' }))
-    .filter(({ concern }) => !off.has(concern))
+    .filter(({ concern }) => !off.has(concern.split('@')[0] ?? ''))
     .map(({ record, concern }) => ({ record, lastGoodAt: runs.get(concern) }));
 }

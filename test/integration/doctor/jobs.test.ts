@@ -99,6 +99,28 @@ describe('doctor, where jobs are taken', () => {
     expect(await examine(machine, 'jobs')).toEqual([expect.stringMatching(wanted)]);
   });
 
+  it('leaves out what a machine without a section cluster has switched off, and asks for its claims and beats', async () => {
+    const machine = await makeJobsMachine();
+    const failedAt = new Date().toISOString();
+    for (const concern of ['reconcile', 'edge', 'listen', 'claim']) {
+      machine.write(`state/runs/${concern}.json`, {
+        ...{ version: 1, concern, runId: 'r', pid: 1, startedAt: failedAt, endedAt: failedAt },
+        ...{ outcome: 'failed', exitCode: 1, durationMs: 1, lastEndedAt: failedAt, lastGoodAt: failedAt },
+      });
+    }
+    for (const unit of ['reeve-prune.service', 'reeve-reconcile.service', 'reeve-job@a.service']) {
+      machine.write(`state/failures/${unit}.json`, {
+        ...{ version: 1, unit, firstAt: failedAt, lastAt: failedAt, count: 1, result: 'exit-code' },
+        ...{ status: '1', invocationId: null, lastLines: [], notified: true, hook: null },
+      });
+    }
+    expect(await examine(machine, 'runs', 'failures')).toEqual([
+      'warning: heartbeat has had no good run yet, and one is due every 30s',
+      'failure: the last run of claim ended with 1',
+      `failure: failed once, last at ${failedAt} (exit-code, status 1)`,
+    ]);
+  });
+
   it.each(['git', 'tar', 'gzip', 'openssl'])(
     'P59: says that jobs need %s where it is missing',
     async (missing) => {

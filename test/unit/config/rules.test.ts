@@ -71,14 +71,22 @@ describe('requirements', () => {
     });
   });
 
+  const ofJobs = 'claim job api-jobs';
   it.each([
-    ['nodeId: a, notify: sns', 'edge claim'],
-    ['nodeId: a, notify: none', 'edge listen claim'],
-    ['nodeId: a, role: edge', 'reconcile backup listen claim'],
-    ['nodeId: a, role: [app, edge], notify: sns', 'claim'],
-    ['clusterId: prod', 'reconcile edge heartbeat backup listen claim'],
-  ])('with %s has switched off: %s', async (keys, off) => {
-    const { config } = await load(`cluster: { region: eu-west-1, ${keys} }\n`);
+    ['cluster: { nodeId: a, notify: sns }', `edge balancer ${ofJobs}`],
+    ['cluster: { nodeId: a, notify: none }', `edge balancer listen ${ofJobs}`],
+    ['cluster: { nodeId: a, role: edge }', `reconcile backup backup-verify prune listen ${ofJobs}`],
+    ['cluster: { nodeId: a, role: [app, edge], notify: sns, balancer: caddy }', `balancer ${ofJobs}`],
+    [
+      'cluster: { clusterId: prod }',
+      `reconcile edge heartbeat backup backup-verify prune balancer listen ${ofJobs}`,
+    ],
+    [
+      'jobs: { server_url: "http://s", node_id: a }',
+      'reconcile edge backup backup-verify prune balancer listen',
+    ],
+  ])('with %s has switched off: %s', async (section, off) => {
+    const { config } = await load(`${section.replace('cluster: {', 'cluster: { region: eu-west-1,')}\n`);
     expect([...listSwitchedOff(config)].join(' ')).toBe(off);
   });
 
