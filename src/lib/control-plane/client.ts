@@ -8,7 +8,7 @@ import { type HttpAnswer, type HttpClient, type HttpRequest, openHttp } from '..
 import { endpoints } from '../ploy/endpoints.ts';
 import { nodeHeader } from '../ploy/names.ts';
 import { type ControlPlane, ControlPlaneError, type LogChunk } from './control-plane.ts';
-import { type Credentials, readCredentials } from './credentials.ts';
+import { type Credentials, readCredentials, readStamp } from './credentials.ts';
 
 export type ControlPlaneContext = Pick<BaseContext, 'overrides' | 'log' | 'clock' | 'signal'>;
 
@@ -113,11 +113,16 @@ async function fetchJobStatus(line: Line, jobId: string): Promise<string> {
   throw new ControlPlaneError(`cannot ${action}: the answer has none`, { status: answer.status });
 }
 
-type Opened = { http: HttpClient; token: string };
+type Opened = { http: HttpClient; token: string; stamp: string };
 
-/** The client in use. After a renewal the server may no longer know what an old one says: then it is opened anew, once. */
+/**
+ * The client in use. After a renewal the server may no longer know what an old one says, or what an old one trusts: then it is
+ * opened anew. A request is sent again only where it was refused; where no answer came, whoever asked knows what to do.
+ */
 function openLine(ctx: ControlPlaneContext, jobs: JobsConfig): Line {
   let opened: Promise<Opened> | undefined;
+  /** What is under way on them still gets its answer. */
+  const retired: HttpClient[] = [];
   const open = (): Promise<Opened> => {
     opened ??= readCredentials(ctx, jobs)
       .then((credentials) => connect(ctx, jobs, credentials))
@@ -128,9 +133,13 @@ function openLine(ctx: ControlPlaneContext, jobs: JobsConfig): Line {
     return opened;
   };
   const reopenIfRenewed = async (old: Opened): Promise<Opened | undefined> => {
+    if ((await readStamp(ctx, jobs)) === old.stamp) return undefined;
     const credentials = await readCredentials(ctx, jobs).catch(() => undefined);
-    if (credentials === undefined || credentials.token === old.token) return undefined;
-    old.http.close();
+    const current = await opened?.catch(() => undefined);
+    // Another request has done it meanwhile.
+    if (current !== undefined && current !== old) return current;
+    if (credentials === undefined) return undefined;
+    retired.push(old.http);
     const renewed = connect(ctx, jobs, credentials);
     opened = Promise.resolve(renewed);
     return renewed;
@@ -140,7 +149,10 @@ function openLine(ctx: ControlPlaneContext, jobs: JobsConfig): Line {
     send: (http: HttpClient) => Promise<A>,
   ): Promise<{ answer: A; token: string }> => {
     const first = await open();
-    const answer = await tell(action, () => send(first.http));
+    const answer = await tell(action, () => send(first.http)).catch(async (error: unknown) => {
+      await reopenIfRenewed(first);
+      throw error;
+    });
     const second = answer.status === 401 ? await reopenIfRenewed(first) : undefined;
     if (second === undefined) return { answer, token: first.token };
     return { answer: await tell(action, () => send(second.http)), token: second.token };
@@ -161,13 +173,14 @@ function openLine(ctx: ControlPlaneContext, jobs: JobsConfig): Line {
     close: () => {
       const last = opened;
       opened = undefined;
+      for (const http of retired.splice(0)) http.close();
       last?.then(({ http }) => http.close()).catch(() => {});
     },
   };
 }
 
 function connect(ctx: ControlPlaneContext, jobs: JobsConfig, credentials: Credentials): Opened {
-  const { token, secureContext, trusted } = credentials;
+  const { token, secureContext, trusted, stamp } = credentials;
   const http = openHttp({
     baseUrl: jobs.serverUrl,
     headers: { authorization: `Bearer ${token}`, [nodeHeader]: jobs.nodeId },
@@ -175,7 +188,7 @@ function connect(ctx: ControlPlaneContext, jobs: JobsConfig, credentials: Creden
     signal: ctx.signal,
     ...(secureContext === undefined ? {} : { secureContext }),
   });
-  return { http, token };
+  return { http, token, stamp };
 }
 
 async function tell<T>(action: string, work: () => Promise<T>): Promise<T> {

@@ -11,7 +11,13 @@ import { fileError } from '../state/file-error.ts';
 
 export type CredentialsContext = Pick<BaseContext, 'overrides' | 'log' | 'clock'>;
 
-export type Credentials = { token: string; secureContext: SecureContext | undefined; trusted: string };
+export type Credentials = {
+  token: string;
+  secureContext: SecureContext | undefined;
+  trusted: string;
+  /** Which files they were read from: others lie in their places after a renewal. */
+  stamp: string;
+};
 
 /** No token or certificate is any longer. */
 const maxBytes = 1024 * 1024;
@@ -27,8 +33,10 @@ export function tokenPath({ overrides }: Pick<BaseContext, 'overrides'>): string
 /** Throws ConfigError where one of the files is missing or none of its kind. */
 export async function readCredentials(ctx: CredentialsContext, jobs: JobsConfig): Promise<Credentials> {
   const { tls } = jobs.http;
+  // Before they are read: what comes in between is read again.
+  const stamp = await readStamp(ctx, jobs);
   const token = await readToken(ctx);
-  if (!tls.enabled) return { token, secureContext: undefined, trusted: "the system's authorities" };
+  if (!tls.enabled) return { token, secureContext: undefined, trusted: "the system's authorities", stamp };
   const { certPath = '', keyPath = '', caPath = '' } = tls;
   await warnIfOpen(ctx, keyPath, 'key');
   for (let attempt = 1; ; attempt += 1) {
@@ -43,13 +51,25 @@ export async function readCredentials(ctx: CredentialsContext, jobs: JobsConfig)
         key: key as string,
         ca: ca as string,
       });
-      return { token, secureContext, trusted: `that in ${JSON.stringify(caPath)}` };
+      return { token, secureContext, trusted: `that in ${JSON.stringify(caPath)}`, stamp };
     } catch (error) {
       const isHalf = error instanceof ReeveError && error.code === 'key-mismatch';
       if (!isHalf || attempt === pairAttempts) throw namePlace(error, certPath);
     }
     await ctx.clock.sleep(pairWaitMs);
   }
+}
+
+export async function readStamp(
+  ctx: Pick<BaseContext, 'overrides'>,
+  { http: { tls } }: JobsConfig,
+): Promise<string> {
+  const files = tls.enabled ? [tls.certPath, tls.keyPath, tls.caPath] : [];
+  const marks = [tokenPath(ctx), ...files].map(async (path = '') => {
+    const about = await stat(path, { bigint: true }).catch(() => undefined);
+    return about === undefined ? 'none' : `${about.ino}-${about.size}-${about.mtimeNs}`;
+  });
+  return (await Promise.all(marks)).join(' ');
 }
 
 async function readToken(ctx: CredentialsContext): Promise<string> {

@@ -19,7 +19,7 @@ export async function pullJobImage(session: JobSession, image: string, signal: A
   } catch (error) {
     const socket = ctx.overrides.PLOY_DOCKER_AUTH_REFRESH_SOCKET;
     if (socket === undefined || !isRefused(error)) throw error;
-    await waitUntil(signal, () => refreshLogin(socket, image));
+    await waitUntil(signal, () => refreshLogin(socket, image, signal));
     await engine.pullImage(image, undefined, signal);
   }
 }
@@ -29,10 +29,10 @@ function isRefused(error: unknown): boolean {
 }
 
 /** Asks whoever keeps the credentials to renew them: one JSON there, one back. */
-async function refreshLogin(path: string, image: string): Promise<void> {
+async function refreshLogin(path: string, image: string, signal: AbortSignal): Promise<void> {
   const { registry } = parseImageReference(image);
   const request = { registry_host: registry, validation_image: image };
-  const text = await exchange(path, `${JSON.stringify(request)}\n`).catch((error: unknown) => {
+  const text = await exchange(path, `${JSON.stringify(request)}\n`, signal).catch((error: unknown) => {
     throw new StepError(`cannot renew the login for ${registry}: ${describeError(error)}`, { cause: error });
   });
   const answer = parseAnswer(text);
@@ -50,9 +50,10 @@ function parseAnswer(text: string): { ok?: unknown; error?: unknown } {
   }
 }
 
-function exchange(path: string, text: string): Promise<string> {
+function exchange(path: string, text: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = createConnection(path);
+    // A stop is not kept waiting by somebody who thinks.
+    const socket = createConnection({ path, signal });
     let answer = '';
     const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${refreshMs} ms`)), refreshMs);
     const end = (): void => {
