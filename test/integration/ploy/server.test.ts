@@ -1,15 +1,14 @@
 // The strict server of ploy refuses what the real one refuses: nothing could be proven with one that bears everything.
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, call, claim, frame, packed } from '../../support/ploy/ask.ts';
 import { makeKsuid, readLines } from '../../support/ploy/jobs.ts';
 import { createPki, openssl, type Pki } from '../../support/ploy/pki.ts';
 import { startPloyProcess } from '../../support/ploy/process.ts';
 import { type Ploy, type PloyOptions, startPloy } from '../../support/ploy/server.ts';
 import { makeTempDir } from '../../support/temp.ts';
-
-type Answer = { status: number; text: string };
 
 const servers: Ploy[] = [];
 
@@ -22,29 +21,6 @@ async function startServer(options: PloyOptions = {}): Promise<Ploy> {
 afterAll(async () => {
   for (const ploy of servers) await ploy.stop();
 });
-
-async function call(
-  ploy: Ploy,
-  path: string,
-  body?: unknown,
-  headers: Record<string, string> = {},
-): Promise<Answer> {
-  const response = await fetch(`${ploy.url}${path}`, {
-    method: body === undefined && path.endsWith('/status') ? 'GET' : 'POST',
-    headers: { authorization: `Bearer ${ploy.token}`, PLOY_NODE_UUID: ploy.nodeId, ...headers },
-    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-  });
-  return { status: response.status, text: await response.text() };
-}
-
-async function claim(ploy: Ploy): Promise<Record<string, unknown>> {
-  const answer = await call(ploy, '/v1/nodes/node-1/claim');
-  expect(answer.status).toBe(200);
-  return JSON.parse(answer.text) as Record<string, unknown>;
-}
-
-const frame = (line: string): string => `${JSON.stringify({ stream: 'stdout', line })}\n`;
-const packed = (text: string): string => gzipSync(text).toString('base64');
 
 describe('a job', () => {
   test('is claimed once, in order, and ends once: P46, P47, P48', async () => {
@@ -78,6 +54,13 @@ describe('a job', () => {
     ['stats that are no object', { status: 'Fail', stats: [] }, 400],
     ['metadata that is no text', { status: 'Fail', stats: { metadata: { a: 1 } } }, 400],
     ['a kind that is none', { status: 'Fail', stats: { job_meta: { kind: 'job' } } }, 400],
+    ['a step of a gate', { status: 'Fail', stats: { job_meta: { kind: 'gate', mig_step_index: 0 } } }, 400],
+    ['a gate of a mig', { status: 'Fail', stats: { job_meta: { kind: 'mig', gate: {} } } }, 400],
+    [
+      'what no database keeps',
+      { status: 'Fail', stats: { job_meta: { kind: 'mig', mig_step_name: '\0' } } },
+      500,
+    ],
     ['a short commit', { status: 'Success', repo_sha_out: 'abc' }, 400],
     ['more than a mebibyte', { status: 'Fail', stats: { error: 'x'.repeat(1 << 20) } }, 413],
   ])('is not ended by a body with %s', async (_, body, status) => {

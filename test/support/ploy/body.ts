@@ -51,6 +51,22 @@ export const int32 = z
 export const count = z.int().min(0);
 export const instant = z.iso.datetime({ offset: true });
 
+/** PostgreSQL keeps no character 0, which is then the server's own trouble. */
+export function requireStorable(value: unknown, what: string): void {
+  requireWithout(/\\u0000/, value, `failed to ${what}: ERROR: invalid byte sequence: 0x00 (SQLSTATE 22021)`);
+}
+
+/** What is stored as it came: there half of a pair is refused as well. */
+export function requireStorableJson(value: unknown, what: string): void {
+  const answer = `failed to ${what}: ERROR: unsupported Unicode escape sequence (SQLSTATE 22P05)`;
+  requireWithout(/\\u(0000|d[89a-f])/, value, answer);
+}
+
+function requireWithout(escapes: RegExp, value: unknown, answer: string): void {
+  const text = (JSON.stringify(value) ?? '').replaceAll('\\\\', '');
+  if (escapes.test(text)) throw new PloyRefusal(500, answer);
+}
+
 /** Base64 as Go takes it: the standard alphabet, padded. */
 export const base64 = z.string().transform((value, ctx) => {
   const bytes = Buffer.from(value, 'base64');

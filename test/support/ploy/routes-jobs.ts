@@ -1,5 +1,5 @@
 // Claim, status and end of a job, and what is told of it while it runs.
-import { PloyRefusal } from './body.ts';
+import { PloyRefusal, requireStorable } from './body.ts';
 import {
   type PloyAnswer,
   type PloyCall,
@@ -43,6 +43,7 @@ export function answerComplete(call: PloyCall): PloyAnswer {
     }
     throw error;
   }
+  requireStorable(body.stats?.job_meta, 'complete job');
   job.completions.push(call.record.body as never);
   if (status === 'Cancelled' && typeof body.exit_code === 'number') {
     call.state.violations.push(`job ${jobId} was cancelled and has exit code ${body.exit_code}`);
@@ -105,6 +106,7 @@ export function answerImage(call: PloyCall): PloyAnswer {
   if (image.trim() === '') throw new PloyRefusal(400, 'image is required');
   const job = requireOwnJob(call, call.ids[0] ?? '');
   requireRunning(job);
+  requireStorable(image, 'save job image');
   job.images.push(image);
   return { status: 204 };
 }
@@ -115,6 +117,7 @@ export function answerSbom(call: PloyCall): PloyAnswer {
   const job = requireOwnJob(call, call.ids[0] ?? '');
   requireRunning(job);
   if (job.payload.job_type === 'mig') throw new PloyRefusal(409, 'job type is mig, expected gate');
+  requireStorable(packages, 'save job sbom');
   job.packages.splice(0, job.packages.length, ...packages);
   return { status: 200, json: { job_id: job.payload.job_id, row_count: packages.length } };
 }

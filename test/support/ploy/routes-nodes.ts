@@ -1,7 +1,7 @@
 // What a node tells of itself, what it fetches for its jobs, and how it gets its certificate.
 import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { PloyRefusal } from './body.ts';
+import { PloyRefusal, requireStorable, requireStorableJson } from './body.ts';
 import { type PloyAnswer, type PloyCall, readCall, requireNode, requireRun } from './call.ts';
 import { addNode } from './nodes.ts';
 import { shapes } from './shapes.ts';
@@ -21,6 +21,7 @@ export function answerHeartbeat(call: PloyCall): PloyAnswer {
   if (body.cpu_total_millis > maxInt32)
     throw new PloyRefusal(400, 'invalid request: cpu millis out of range');
   const { version, ...figures } = body;
+  requireStorable(version, 'update heartbeat');
   requireNode(call).heartbeats.push({
     ...figures,
     ...(version === undefined ? {} : { version }),
@@ -35,6 +36,8 @@ export function answerDiagnostics(call: PloyCall): PloyAnswer {
   if (!['ok', 'unknown', 'degraded', 'error'].includes(body.status))
     throw new PloyRefusal(400, 'invalid status');
   const node = requireNode(call);
+  requireStorable(body, 'upsert node diagnostic');
+  requireStorableJson(body.details, 'upsert node diagnostic');
   node.diagnostics.push(body as never);
   return { status: 200, json: { node_id: node.id, ...body, updated_at: new Date().toISOString() } };
 }
@@ -49,6 +52,7 @@ export function answerDaemonLogs(call: PloyCall): PloyAnswer {
   if (lines.some((line) => Buffer.byteLength(line) > 16 << 10)) {
     throw new PloyRefusal(400, 'log line exceeds 16384 bytes');
   }
+  requireStorable(lines, 'create node daemon log');
   node.daemonLogs.push({ stream, lines });
   return { status: 201, json: { count: lines.length } };
 }

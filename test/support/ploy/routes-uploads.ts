@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import type { LogFrame } from '../../../src/lib/ploy/wire.ts';
-import { PloyRefusal, parseBody, requireContent } from './body.ts';
+import { PloyRefusal, parseBody, requireContent, requireStorable, requireStorableJson } from './body.ts';
 import {
   type PloyAnswer,
   type PloyCall,
@@ -23,13 +23,24 @@ export function answerLogs(call: PloyCall): PloyAnswer {
   if (runId === '') throw new PloyRefusal(400, 'run_id is required');
   requireContent(data, 'data');
   requireNode(call);
-  requireRun(call, runId);
   // A chunk without a job is nobody's here: no node of ours sends one.
   if (!jobId) throw new PloyRefusal(400, 'job_id is required');
-  const job = requireJob(call, jobId);
+  requireRow(() => requireRun(call, runId), 'create log', 'logs_run_id_fkey');
+  const job = requireRow(() => requireJob(call, jobId), 'create log', 'logs_job_id_fkey');
   if (job.payload.id !== runId) throw new PloyRefusal(400, 'job does not belong to run');
   if (job.nodeId !== call.nodeId) call.state.violations.push(`log of ${jobId}, which is not of this node`);
   return storeChunk(call.state, job, chunkNo, data);
+}
+
+/** These routes do not look for runs and jobs: the database does, and what it says is the server's own trouble. */
+function requireRow<T>(require: () => T, what: string, constraint: string): T {
+  try {
+    return require();
+  } catch (error) {
+    if (!(error instanceof PloyRefusal) || error.status !== 404) throw error;
+    const cause = `ERROR: insert violates foreign key constraint "${constraint}" (SQLSTATE 23503)`;
+    throw new PloyRefusal(500, `failed to ${what}: ${cause}`);
+  }
 }
 
 export function answerJobLogs(call: PloyCall): PloyAnswer {
@@ -40,14 +51,7 @@ export function answerJobLogs(call: PloyCall): PloyAnswer {
 
 function storeChunk(state: PloyState, job: PloyJob, chunkNo: number, gzip: Buffer): PloyAnswer {
   const about = `chunk ${chunkNo} of ${job.payload.job_id}`;
-  let decoded: Buffer;
-  try {
-    decoded = gunzipSync(gzip);
-  } catch {
-    // The server itself stores what it is given; whoever reads it later would fail.
-    state.violations.push(`${about} is no gzip`);
-    decoded = Buffer.alloc(0);
-  }
+  const decoded = unzip(state, job, gzip);
   const sha256 = hashBytes(decoded);
   noteContent(state, job, chunkNo, sha256);
   const before = job.chunks.get(chunkNo);
@@ -69,6 +73,16 @@ function storeChunk(state: PloyState, job: PloyJob, chunkNo: number, gzip: Buffe
   return { status: 201, json: { id: rows, chunk_no: chunkNo } };
 }
 
+/** The server itself stores what it is given; whoever reads it later would fail. */
+function unzip(state: PloyState, { payload }: PloyJob, gzip: Buffer): Buffer {
+  try {
+    return gunzipSync(gzip);
+  } catch {
+    state.violations.push(`an upload of ${payload.job_id} is no gzip`);
+    return Buffer.alloc(0);
+  }
+}
+
 function hashBytes(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
@@ -77,7 +91,7 @@ function hashBytes(bytes: Buffer): string {
 export function noteChunk(state: PloyState, body: Buffer): void {
   const { job_id: jobId, chunk_no: chunkNo, data } = parseBody(shapes.logs, body);
   const job = state.jobs.get(jobId ?? '');
-  if (job !== undefined) noteContent(state, job, chunkNo, hashBytes(gunzipSync(data)));
+  if (job !== undefined) noteContent(state, job, chunkNo, hashBytes(unzip(state, job, data)));
 }
 
 function noteContent(state: PloyState, job: PloyJob, chunkNo: number, sha256: string): void {
@@ -128,32 +142,36 @@ export function answerEvents(call: PloyCall): PloyAnswer {
   if (runId === '') throw new PloyRefusal(400, 'run_id is required');
   if (events.length === 0) throw new PloyRefusal(400, 'events array is required and must not be empty');
   requireNode(call);
-  checkEvents(events);
-  requireRun(call, runId);
-  for (const event of events) {
-    if (event.job_id) requireJob(call, event.job_id).events.push(event as never);
+  // One after another: what came before a wrong one stays.
+  for (const [index, event] of events.entries()) {
+    checkEvent(event, `events[${index}]`);
+    requireRow(() => requireRun(call, runId), 'create event', 'events_run_id_fkey');
+    const job = event.job_id
+      ? requireRow(() => requireJob(call, event.job_id ?? ''), 'create event', 'events_job_id_fkey')
+      : undefined;
+    requireStorable(event, 'create event');
+    if (job !== undefined) job.events.push(event as never);
     else call.state.runEvents.push({ runId, event: event as never });
   }
   return { status: 201, json: { count: events.length } };
 }
 
-function checkEvents(
-  events: readonly { level: string; message: string; time?: string | null | undefined }[],
+function checkEvent(
+  event: { level: string; message: string; time?: string | null | undefined },
+  about: string,
 ): void {
-  for (const [index, event] of events.entries()) {
-    const about = `events[${index}]`;
-    if (event.level.trim() === '') throw new PloyRefusal(400, `${about}: level is required`);
-    if (event.message.trim() === '') throw new PloyRefusal(400, `${about}: message is required`);
-    if (event.time && Number.isNaN(Date.parse(event.time)))
-      throw new PloyRefusal(400, `${about}: invalid time`);
-  }
+  if (event.level.trim() === '') throw new PloyRefusal(400, `${about}: level is required`);
+  if (event.message.trim() === '') throw new PloyRefusal(400, `${about}: message is required`);
+  if (event.time && Number.isNaN(Date.parse(event.time)))
+    throw new PloyRefusal(400, `${about}: invalid time`);
 }
 
 export function answerDiff(call: PloyCall): PloyAnswer {
   const { patch, summary } = readCall(call, shapes.diff);
   requireContent(patch, 'patch');
   const job = requireJobOfRun(call);
-  job.diffs.push({ patch: gunzipSync(patch).toString('utf8'), summary, atMs: Date.now() });
+  requireStorableJson(summary, 'create diff');
+  job.diffs.push({ patch: unzip(call.state, job, patch).toString('utf8'), summary, atMs: Date.now() });
   return { status: 201, json: { diff_id: randomUUID() } };
 }
 
@@ -161,6 +179,7 @@ export function answerArtifact(call: PloyCall): PloyAnswer {
   const { bundle, name } = readCall(call, shapes.artifact);
   requireContent(bundle, 'bundle');
   const job = requireJobOfRun(call);
+  requireStorable(name, 'create artifact bundle');
   job.artifacts.push({ name: name ?? undefined, tarGz: bundle, atMs: Date.now() });
   const digest = createHash('sha256').update(bundle).digest('hex');
   return {

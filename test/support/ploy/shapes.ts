@@ -5,6 +5,19 @@ import { base64, count, instant, int32, text } from './body.ts';
 const optionalText = text.nullish();
 const freeObject = z.record(z.string(), z.unknown());
 
+/** What belongs to one kind of job is refused of another. */
+const jobMeta = z.discriminatedUnion('kind', [
+  z.looseObject({
+    ...{ kind: z.literal('mig'), gate: z.null().optional(), build: z.null().optional() },
+    ...{ mig_step_name: text.optional(), mig_step_index: count.nullish(), gate_cycle_name: text.optional() },
+  }),
+  z.looseObject({ kind: z.literal('gate'), build: z.null().optional(), mig_step_index: z.null().optional() }),
+  z.looseObject({
+    ...{ kind: z.literal('build'), gate: z.null().optional(), mig_step_index: z.null().optional() },
+    gate_cycle_name: z.literal('').optional(),
+  }),
+]);
+
 /** Inside of `stats` the server takes more than it knows, but not of another type. */
 const stats = z.looseObject({
   exit_code: int32.optional(),
@@ -18,9 +31,7 @@ const stats = z.looseObject({
       mem_consumed_bytes: count.optional(),
     })
     .nullish(),
-  job_meta: z
-    .union([z.strictObject({}), z.looseObject({ kind: z.enum(['mig', 'gate', 'build']) })])
-    .nullish(),
+  job_meta: z.union([z.strictObject({}), jobMeta]).nullish(),
   gate: z.looseObject({ passed: z.boolean(), duration_ms: count.optional() }).nullish(),
   timings: z.record(z.string(), count).nullish(),
 });
