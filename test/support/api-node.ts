@@ -44,7 +44,7 @@ export function makeApiNode({
   const section = {
     server_url: 'http://127.0.0.1:9',
     node_id: 'node-1',
-    http: { listen: '127.0.0.1:0', tls: paths, ...http },
+    http: { listen: '127.0.0.1:8444', tls: paths, ...http },
     ...jobs,
   };
   writeFileSync(configFile, JSON.stringify({ jobs: section }));

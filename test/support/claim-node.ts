@@ -84,7 +84,7 @@ function prepareFiles(
   copyFileSync(pki.node.key, tls.key_path);
   copyFileSync(pki.ca.cert, tls.ca_path);
   writeFileSync(at('token'), ploy.token, { mode: 0o600 });
-  const jobs = { server_url: ploy.url, node_id: 'node-1', concurrency, http: { listen: '127.0.0.1:0', tls } };
+  const jobs = { server_url: ploy.url, node_id: 'node-1', concurrency, http: { listen: '127.0.0.1:8444', tls } };
   const cluster = { store: `file://${join(root, 'store')}`, docker: { socket: engineSocket() } };
   writeFileSync(at('reeve.yaml'), JSON.stringify({ jobs, cluster }));
   return {

@@ -11,6 +11,14 @@ export function parseListenAddress(text: string): ListenAddress | undefined {
   return port > 65535 ? undefined : { host: match[1] ?? match[2] ?? '', port };
 }
 
+/** As a socket of systemd can have it, which knows neither names nor a port that is chosen later. Undefined where it cannot. */
+export function parseSocketAddress(text: string): ListenAddress | undefined {
+  const parsed = parseListenAddress(text);
+  if (parsed === undefined || parsed.port === 0) return undefined;
+  const host = parsed.host === 'localhost' ? '127.0.0.1' : parsed.host;
+  return host === '' || isIP(host) !== 0 ? { host, port: parsed.port } : undefined;
+}
+
 /** Reachable from networks that are not private, as far as the address tells. */
 export function isPublicBind(host: string): boolean {
   if (host === '') return true;

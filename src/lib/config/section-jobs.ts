@@ -1,6 +1,6 @@
 // The section `jobs`: ployd-node's keys, rules and defaults. What is missing is refused before any default is applied.
 import type { JobsConfig } from './config.ts';
-import { isPublicBind, parseListenAddress } from './listen.ts';
+import { isPublicBind, parseSocketAddress } from './listen.ts';
 import type { JobsInput } from './schema.ts';
 import { given, isWebUrl, type Section, toMsOr } from './section.ts';
 
@@ -81,9 +81,12 @@ function readTls(section: Section<JobsInput>): JobsConfig['http']['tls'] {
 }
 
 function checkListen(section: Section<JobsInput>, { http }: JobsConfig): void {
-  const address = parseListenAddress(http.listen);
+  const address = parseSocketAddress(http.listen);
   if (address === undefined) {
-    section.report(['http', 'listen'], `must be HOST:PORT or :PORT, not ${JSON.stringify(http.listen)}`);
+    section.report(
+      ['http', 'listen'],
+      `must be IP:PORT, localhost:PORT or :PORT, as systemd listens there and looks up no names, not ${JSON.stringify(http.listen)}`,
+    );
   } else if (!http.tls.enabled && isPublicBind(address.host)) {
     section.warn(
       `jobs.http.tls is off while jobs.http.listen is ${http.listen}: whoever reaches it can start containers`,

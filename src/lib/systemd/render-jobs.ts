@@ -2,8 +2,8 @@
 import { isIP } from 'node:net';
 import { dirname } from 'node:path';
 import type { JobsConfig } from '../config/config.ts';
-import { parseListenAddress } from '../config/listen.ts';
-import { ConfigError } from '../errors.ts';
+import { parseSocketAddress } from '../config/listen.ts';
+import { InternalError } from '../errors.ts';
 import { bootstrapTokenFile, defaultTokenFile } from '../ploy/names.ts';
 import type { Opening } from './openings.ts';
 import type { UnitsConfig } from './render.ts';
@@ -53,13 +53,10 @@ function toOpenings(
 
 /** As Go listens: without a host on all addresses, of either kind. */
 export function renderApiSocket({ http }: JobsConfig): Rendered {
-  const { host = '', port = 0 } = parseListenAddress(http.listen) ?? {};
-  const address = host === 'localhost' ? '127.0.0.1' : host;
-  if (port === 0 || (address !== '' && isIP(address) === 0)) {
-    throw new ConfigError(
-      `cannot write units: jobs.http.listen is ${JSON.stringify(http.listen)}, and a socket of systemd needs an IP address and a port`,
-    );
-  }
+  const parsed = parseSocketAddress(http.listen);
+  if (parsed === undefined)
+    throw new InternalError(`jobs.http.listen ${JSON.stringify(http.listen)} was let in`);
+  const { host: address, port } = parsed;
   const place = isIP(address) === 6 ? `[${address}]` : address;
   const stream = address === '' ? `${port}` : `${place}:${port}`;
   if (stream === '8444') return { unit: jobsSocket, lines: [] };

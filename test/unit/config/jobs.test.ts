@@ -129,11 +129,11 @@ describe('section jobs', () => {
       'heartbeat: { interval: soon }',
       '3:24: heartbeat.interval must be a duration such as 60s, 1m30s or 250ms, not "soon"',
     ],
-    [
-      'an address that is none',
-      'http: { listen: "8444" }',
-      '3:17: jobs.http.listen must be HOST:PORT or :PORT, not "8444"',
-    ],
+    ...['8444', 'node.example:8444', ':0', ':65536', '300.0.0.1:80', '[node]:80'].map((listen) => [
+      `${listen}, at which no socket of systemd can be (P8)`,
+      `http: { listen: "${listen}" }`,
+      `3:17: jobs.http.listen must be IP:PORT, localhost:PORT or :PORT, as systemd listens there and looks up no names, not "${listen}"`,
+    ]),
   ])('refuses %s (P21)', async (_title, line, problem) => {
     const home = await createHome(`${minimal}${line}\n`);
     expect(await home.problems()).toEqual([`ployd-node.yaml:${problem}`]);

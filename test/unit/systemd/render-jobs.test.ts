@@ -84,13 +84,6 @@ describe('a node with jobs', () => {
     expect(found).toEqual(stream === undefined ? [] : wanted);
   });
 
-  it('is not called at a name, which no socket of systemd has', async () => {
-    const { jobs } = await load({ jobs: { ...ploy, http: { listen: 'node.example:8444', tls } } });
-    expect(() => renderDropIns(jobs === undefined ? {} : { jobs })).toThrow(
-      'cannot write units: jobs.http.listen is "node.example:8444", and a socket of systemd needs an IP address and a port',
-    );
-  });
-
   it('may write workspaces where PLOYD_CACHE_HOME is, and nobody else may', async () => {
     const environment = { PLOYD_CACHE_HOME: '/srv/ploy' };
     const opened = [
