@@ -57,9 +57,9 @@ async function readTree(finishing: Finishing): Promise<Results> {
   }
 }
 
-/** Once: what is recorded as sent by a run before is not sent again. */
+/** Once: what is recorded as settled by a run before is not sent again. */
 async function sendDiff({ session, payload, end, paths, timings, lookAfter }: Finishing): Promise<void> {
-  if (session.progress.steps.some(({ name }) => name === 'diff')) return;
+  if (session.progress.diffSettledAt !== undefined) return;
   const { ctx, controlPlane } = session;
   const { id: runId, job_id: jobId } = payload;
   const diff = await session.time('diff', () => collectDiff({ ...ctx, lookAfter }, paths, ctx.signal));
@@ -81,7 +81,7 @@ async function sendDiff({ session, payload, end, paths, timings, lookAfter }: Fi
     };
     await sendPatiently(session, () => controlPlane.uploadDiff({ runId, jobId, gzip, summary }));
   }
-  await session.record({});
+  await session.record({ diffSettledAt: ctx.clock.now().toISOString() });
 }
 
 /** Their loss is told and changes nothing about how the job has ended. */

@@ -43,6 +43,8 @@ export type JobProgress = {
   /** Offsets in the stream of the container's log as NDJSON frames, in bytes. */
   logs: LogProgress;
   end?: ContainerEnd;
+  /** When the server has taken the job's diff, or it was found too large to be taken. */
+  diffSettledAt?: string;
   /** What the container was last seen to use while it ran, of its memory the most. */
   usage?: { cpuNs: number; memoryBytes: number };
   /** Instants of this job's steps, for `job show` and for the figures. */
