@@ -9,6 +9,7 @@ import { endpoints } from '../ploy/endpoints.ts';
 import { nodeHeader } from '../ploy/names.ts';
 import { type ControlPlane, ControlPlaneError, type LogChunk } from './control-plane.ts';
 import { type Credentials, readCredentials, readStamp } from './credentials.ts';
+import { toStorable } from './storable.ts';
 
 export type ControlPlaneContext = Pick<BaseContext, 'overrides' | 'log' | 'clock' | 'signal'>;
 
@@ -53,7 +54,7 @@ export function openControlPlane(ctx: ControlPlaneContext, jobs: JobsConfig): Co
       await post(
         `send events of run ${runId}`,
         endpoints.events(nodeId),
-        { run_id: runId, events },
+        toStorable({ run_id: runId, events }),
         { timeoutMs: logsMs },
       );
     },
@@ -75,7 +76,7 @@ export function openControlPlane(ctx: ControlPlaneContext, jobs: JobsConfig): Co
     },
     sendDiagnostics: async (body) => {
       const how = { timeoutMs: jobs.heartbeat.timeoutMs };
-      await post('send diagnostics', endpoints.diagnostics(nodeId), body, how);
+      await post('send diagnostics', endpoints.diagnostics(nodeId), toStorable(body), how);
     },
     close: () => line.close(),
   };
@@ -90,9 +91,7 @@ function jobCalls(post: Post): Pick<ControlPlane, 'saveImage' | 'saveSbom'> {
       await post(`tell the image of job ${jobId}`, path, { image }, { timeoutMs: logsMs });
     },
     saveSbom: async (jobId, packages) => {
-      await post(`tell the packages of job ${jobId}`, endpoints.sbom(jobId), {
-        packages,
-      });
+      await post(`tell the packages of job ${jobId}`, endpoints.sbom(jobId), toStorable({ packages }));
     },
   };
 }

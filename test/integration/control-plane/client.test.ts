@@ -57,6 +57,27 @@ describe('the requests to the server', () => {
     }
   });
 
+  it("R28: carry no text that the server's database would refuse the whole for", async () => {
+    const machine = await makeJobsMachine();
+    const plane = await open(machine);
+    const job = machine.ploy.queueJob({ payload: { job_type: 'pre_gate' } });
+    const { job_id: jobId, id: runId } = (await plane.claim()) as ClaimPayload;
+    const message = 'it said "\0" and \ud83d, 😀 and \\u0000';
+    await plane.sendEvents(runId, [{ job_id: jobId, level: 'info', message, meta: { 'a\0': ['\0'] } }]);
+    const [event] = job.events;
+    expect(event).toMatchObject({
+      message: 'it said "\ufffd" and \ufffd, 😀 and \\u0000',
+      meta: { 'a\ufffd': ['\ufffd'] },
+    });
+    await plane.saveSbom(jobId, [{ package: 'a\0', version: '1' }]);
+    expect(job.packages).toEqual([{ package: 'a\ufffd', version: '1' }]);
+    const details = { interfaces: { 'et\ud800h0': { rx_bytes: 1 } } };
+    await plane.sendDiagnostics({ component: 'node', status: 'error', last_error: '\0', details });
+    expect(machine.ploy.state.nodes.get('node-1')?.diagnostics).toMatchObject([
+      { last_error: '\ufffd', details: { interfaces: { 'et\ufffdh0': { rx_bytes: 1 } } } },
+    ]);
+  });
+
   it('P61: tell a server in trouble from one that refuses, in its own words', async () => {
     const machine = await makeJobsMachine();
     const plane = await open(machine);
