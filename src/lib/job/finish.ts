@@ -20,8 +20,8 @@ export async function finishJob(session: JobSession): Promise<CompletionBody> {
     if (end.exitCode !== 0 || isCancelled) await keepInspection(session);
   }
   await shipRest(session);
-  if (end.oomKilled) await session.tell('error', `job ${claim.jobId}: its container ran out of memory`);
   const results = isCancelled ? {} : await collectResults(session, { end, timings: toTimings(session, end) });
+  if (end.oomKilled) await session.tell('error', `job ${claim.jobId}: its container ran out of memory`);
   if (results.error !== undefined) await session.tell('error', `job ${claim.jobId}: ${results.error}`);
   return buildCompletion({
     jobType: understood.kind === 'work' ? understood.payload.job_type : 'mig',

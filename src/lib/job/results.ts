@@ -6,6 +6,7 @@ import { claimBackoff, planBackoffMs } from '../http/retry.ts';
 import type { ContainerEnd } from '../jobs/records.ts';
 import { toTerminalStatus } from '../ploy/completion.ts';
 import type { ClaimPayload, CompletionStats } from '../ploy/wire.ts';
+import { isLeftToLater } from './patience.ts';
 import type { JobSession } from './session.ts';
 import { tellPackages } from './tell-server.ts';
 import { buildArtifactBundle, bundleName, isBundleWanted, maxBundleBytes } from './workspace/artifacts.ts';
@@ -23,9 +24,10 @@ export type ResultsAbout = { end: ContainerEnd; timings: CompletionStats['timing
 type Finishing = ResultsAbout &
   Required<Looked> & { session: JobSession; payload: ClaimPayload; paths: WorkspacePaths };
 
-/** So often is an upload tried while the server has trouble of its own: eight seconds in all. */
+/** So often is an upload tried by one run while the server has trouble of its own: eight seconds in all. */
 const maxAttempts = 6;
 
+/** Throws UnavailableError while the server is in trouble: the next run begins again with what is not settled. */
 export async function collectResults(session: JobSession, about: ResultsAbout): Promise<Results> {
   const { understood, ctx, claim } = session;
   if (understood.kind !== 'work') return {};
@@ -50,6 +52,7 @@ async function readTree(finishing: Finishing): Promise<Results> {
   } catch (error) {
     session.requireGoingOn();
     if (!(error instanceof ReeveError) || error instanceof InternalError) throw error;
+    if (await isLeftToLater(session, error)) throw error;
     // What failed by itself keeps its own end.
     if (end.exitCode === 0) return { error: describeError(error) };
     await session.tell('warn', describeError(error));
@@ -112,6 +115,7 @@ async function sendArtifacts({ session, payload, end, paths }: Finishing, result
     );
   } catch (error) {
     session.requireGoingOn();
+    if (await isLeftToLater(session, error)) throw error;
     await session.tell('warn', describeError(error));
   }
 }

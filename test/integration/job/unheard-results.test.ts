@@ -35,3 +35,39 @@ describe('P52: the diff of a job', () => {
     expect([job.status, runs.isClosed(job)]).toEqual(['Success', true]);
   });
 });
+
+describe('P30, R30: results that the server has trouble to take', () => {
+  it.each([
+    ['the diff', 'diff', changing, 'Success'],
+    ['the diff of a job that failed', 'diff', `${changing}; exit 1`, 'Fail'],
+    ['the artifacts', 'artifact', `${changing}; exit 1`, 'Fail'],
+  ] as const)('wait for the next run: %s', async (_, route, command, status) => {
+    const runs = await makeJobRuns();
+    const job = runs.claim({ command });
+    const heal = runs.ploy.faults.add({ route, kind: 'answer', status: 503 });
+    expect((await runs.reeve('job', 'run', idOf(job))).status).toBe(69);
+    expect([job.completions, job.events, runs.isClosed(job)]).toEqual([[], [], false]);
+    heal();
+    expect((await runs.reeve('job', 'run', idOf(job))).status).toBe(0);
+    expect(job.completions.map((completion) => completion.status)).toEqual([status]);
+    expect([job.diffs.length, job.artifacts.length]).toEqual([1, 1]);
+    expect([runs.isClosed(job), runs.ploy.state.violations]).toEqual([true, []]);
+  });
+
+  it('wait while it is away altogether, and are let go after ten minutes where it answers all but them', async () => {
+    const runs = await makeJobRuns();
+    const job = runs.claim({ command: changing });
+    const long = { since: new Date(Date.now() - 601_000).toISOString() };
+    runs.ploy.faults.add({ route: 'diff', kind: 'answer', status: 500 });
+    const heal = runs.ploy.faults.add({ route: 'status', kind: 'answer', status: 503 });
+    expect((await runs.reeve('job', 'run', idOf(job))).status).toBe(69);
+    rewriteProgress(runs, job, () => long);
+    expect((await runs.reeve('job', 'run', idOf(job))).status).toBe(69);
+    expect([job.completions, runs.isClosed(job)]).toEqual([[], false]);
+    heal();
+    expect((await runs.reeve('job', 'run', idOf(job))).status).toBe(0);
+    expect(job.completions).toMatchObject([{ status: 'Error', exit_code: -1 }]);
+    expect(job.completions[0]?.stats?.error).toContain('answered 500');
+    expect(runs.isClosed(job)).toBe(true);
+  });
+});
