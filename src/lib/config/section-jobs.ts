@@ -1,6 +1,6 @@
 // The section `jobs`: ployd-node's keys, rules and defaults. What is missing is refused before any default is applied.
 import type { JobsConfig } from './config.ts';
-import { isPublicBind, parseSocketAddress } from './listen.ts';
+import { isLoopback, isPublicBind, parseSocketAddress } from './listen.ts';
 import type { JobsInput } from './schema.ts';
 import { given, isWebUrl, type Section, toMsOr } from './section.ts';
 
@@ -36,8 +36,25 @@ function readServerUrl(section: Section<JobsInput>): string {
     section.report(['server_url'], 'is missing: write it, or name the file that has it with "file"');
     return '';
   }
-  if (!isWebUrl(url)) section.report(['server_url'], 'must be a URL that begins with http:// or https://');
+  if (isWebUrl(url)) checkServerUrl(section, new URL(url));
+  else section.report(['server_url'], 'must be a URL that begins with http:// or https://');
   return url.replace(/\/+$/, '');
+}
+
+/** Paths are appended to it, and it stands in messages. */
+function checkServerUrl(section: Section<JobsInput>, url: URL): void {
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    section.report(['server_url'], 'must have no user, no password, no query and no fragment');
+  }
+  if (
+    url.protocol === 'http:' &&
+    !isLoopback(url.hostname.replace(/^\[|\]$/g, '')) &&
+    url.hostname !== 'localhost'
+  ) {
+    section.warn(
+      'jobs.server_url is http://: the token and what jobs get and tell go over the network in clear text',
+    );
+  }
 }
 
 function readNodeId(section: Section<JobsInput>): string {

@@ -144,6 +144,10 @@ describe('section jobs', () => {
       'server_url: ployd.example.com\nnode_id: n',
       '1:13: jobs.server_url must be a URL that begins with http:// or https://',
     ],
+    ...['https://u:p@x', 'https://u@x', 'https://x/?a=b', 'https://x/#a'].map((url) => [
+      `server_url: "${url}"\nnode_id: n`,
+      '1:13: jobs.server_url must have no user, no password, no query and no fragment',
+    ]),
     [
       'server_url: https://x\nnode_id: a.b',
       '2:10: jobs.node_id must be 1 to 64 letters, digits, "_" and "-", not "a.b"',
@@ -151,6 +155,20 @@ describe('section jobs', () => {
   ])('refuses values no request could carry: %j (P5, P6)', async (yaml, problem) => {
     const home = await createHome(`${yaml}\nhttp: { listen: "127.0.0.1:1" }\n`);
     expect(await home.problems()).toEqual([`ployd-node.yaml:${problem}`]);
+  });
+
+  it.each([
+    [
+      'http://ployd.example.com',
+      ['jobs.server_url is http://: the token and what jobs get and tell go over the network in clear text'],
+    ],
+    ['http://127.0.0.1:8080', []],
+    ['http://localhost:8080', []],
+    ['http://[::1]:8080', []],
+    ['https://ployd.example.com', []],
+  ])('warns of tokens in clear text: %s (P5)', async (url, warnings) => {
+    const home = await createHome(`server_url: "${url}"\nnode_id: n\nhttp: { listen: "127.0.0.1:1" }\n`);
+    expect((await home.load()).warnings).toEqual(warnings);
   });
 
   it('lets a key beside the file win over the file', async () => {
