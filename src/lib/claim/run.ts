@@ -1,13 +1,13 @@
 // `reeve claim`: one pass over the jobs that this node has already, then claims until the window ends. Jobs run in processes of
 // their own; an activation that is killed leaves nothing that the next one would not find.
 import { ensureIdentity } from '../bootstrap/identity.ts';
-import { readInvocation } from '../config/environment.ts';
 import { requireSection } from '../config/rules.ts';
 import type { BaseContext, Context } from '../context.ts';
 import { openControlPlane } from '../control-plane/client.ts';
 import { openEngine } from '../docker/client.ts';
 import type { ContainerSummary } from '../docker/types.ts';
 import { UnavailableError } from '../errors.ts';
+import { stayInUnit } from '../exec/systemd.ts';
 import { loadHttp } from '../http/client.ts';
 import { countAnswers } from '../jobs/answers.ts';
 import { forgetEndedJobs } from '../jobs/retention.ts';
@@ -23,16 +23,12 @@ import type { ClaimStep } from './steps.ts';
 
 export type ClaimOptions = { windowMs: number; waitMs: number; loadContext(): Promise<Context> };
 
-/** The timer starts the next window as soon as one has ended: one that cannot even begin must not spin. */
-const shortestMs = 10_000;
-
 export async function runClaim(base: BaseContext, options: ClaimOptions): Promise<Outcome> {
   const startedAtMs = performance.now();
   try {
     return await claimUnderLock(await options.loadContext(), options);
   } finally {
-    const leftMs = Math.min(shortestMs, options.windowMs) - (performance.now() - startedAtMs);
-    if (readInvocation().unit && leftMs > 0) await base.clock.sleep(leftMs, base.signal);
+    await stayInUnit(base, startedAtMs, options.windowMs);
   }
 }
 

@@ -1,6 +1,8 @@
 // Runs systemctl and systemd-analyze: without a pager, without colour, in English, never without a deadline.
 import { existsSync } from 'node:fs';
+import { readInvocation } from '../config/environment.ts';
 import { CommandError, ConfigError, UnavailableError } from '../errors.ts';
+import type { Clock } from '../time.ts';
 import { type ProgramResult, runProgram } from './run.ts';
 
 export type InvocationOptions = { signal: AbortSignal; okStatuses?: readonly number[] };
@@ -20,6 +22,18 @@ export function isSystemdRunning(): boolean {
 /** Throws UnavailableError, naming what it is needed for. */
 export function requireSystemd(purpose: string): void {
   if (!isSystemdRunning()) throw new UnavailableError(`cannot ${purpose}: systemd does not run here`);
+}
+
+const shortestMs = 10_000;
+
+/** What systemd starts again right after its end, and cannot do its work, stays for some seconds: else it would spin. */
+export async function stayInUnit(
+  { clock, signal }: { clock: Clock; signal: AbortSignal },
+  startedAtMs: number,
+  atLeastMs = shortestMs,
+): Promise<void> {
+  const leftMs = Math.min(shortestMs, atLeastMs) - (performance.now() - startedAtMs);
+  if (readInvocation().unit && leftMs > 0) await clock.sleep(leftMs, signal);
 }
 
 export function runSystemctl(args: readonly string[], options: InvocationOptions): Promise<ProgramResult> {

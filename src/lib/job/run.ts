@@ -4,7 +4,15 @@ import type { Context } from '../context.ts';
 import { openControlPlane } from '../control-plane/client.ts';
 import { openEngine } from '../docker/client.ts';
 import type { Engine } from '../docker/types.ts';
-import { ConfigError, describeError, InputError, InternalError, ReeveError } from '../errors.ts';
+import {
+  ConfigError,
+  describeError,
+  InputError,
+  InternalError,
+  ReeveError,
+  UnavailableError,
+} from '../errors.ts';
+import { stayInUnit } from '../exec/systemd.ts';
 import { ExitCode } from '../exit-codes.ts';
 import { loadHttp } from '../http/client.ts';
 import { findJob, type JobRecords, readJob, writeCompletion } from '../jobs/book.ts';
@@ -24,10 +32,22 @@ import { watchCancel } from './watch-cancel.ts';
 
 /** Throws BusyError where another process runs it. */
 export async function runJob(ctx: Context, id: string, { waitMs }: { waitMs: number }): Promise<Outcome> {
-  const held = withLock(ctx, jobLock(id), () => runUnderLock(ctx, id), { waitMs });
-  // While the kernel is asked for the lock.
-  loadHttp();
-  return await held;
+  const startedAtMs = performance.now();
+  let isKept = false;
+  try {
+    const held = withLock(ctx, jobLock(id), () => runUnderLock(ctx, id), { waitMs });
+    // While the kernel is asked for the lock.
+    loadHttp();
+    const outcome = await held;
+    isKept = outcome.exitCode === ExitCode.unavailable;
+    return outcome;
+  } catch (error) {
+    isKept = error instanceof UnavailableError;
+    throw error;
+  } finally {
+    // Its unit begins again two seconds after this.
+    if (isKept) await stayInUnit(ctx, startedAtMs);
+  }
 }
 
 async function runUnderLock(ctx: Context, id: string): Promise<Outcome> {

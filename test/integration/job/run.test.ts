@@ -1,7 +1,9 @@
 // `reeve job run`: jobs from their claim to their end.
 import { describe, expect, it } from 'vitest';
-import { makeJobRuns } from '../../support/job-runs.ts';
+import { type JobRuns, makeJobRuns } from '../../support/job-runs.ts';
 import { readLines } from '../../support/ploy/jobs.ts';
+import type { PloyJob } from '../../support/ploy/model.ts';
+import type { Program } from '../../support/programs.ts';
 
 describe('a claimed job', () => {
   it.each([
@@ -28,4 +30,40 @@ describe('a claimed job', () => {
       expect(runs.artifact(job, 'container.inspect.json') === '').toBe(code === 0);
     },
   );
+});
+
+describe('a job in a unit, which systemd starts again right after it has ended', () => {
+  const asUnit = { INVOCATION_ID: '0123456789abcdef0123456789abcdef' };
+  const startAway = async (status: number): Promise<{ runs: JobRuns; program: Program; job: PloyJob }> => {
+    const runs = await makeJobRuns();
+    const job = runs.claim({ command: 'true' });
+    runs.ploy.faults.add({ route: 'complete', kind: 'answer', status });
+    return { runs, job, program: runs.start(['job', 'run', job.payload.job_id], asUnit) };
+  };
+
+  it('R30: stays for ten seconds where the server is out of reach, so that it does not spin', async () => {
+    const startedAtMs = performance.now();
+    const { runs, job, program } = await startAway(503);
+    expect((await program.ended).status).toBe(69);
+    expect(performance.now() - startedAtMs).toBeGreaterThan(10_000);
+    expect([runs.isClosed(job), runs.ploy.requestsTo('complete').length]).toEqual([false, 4]);
+  });
+
+  it('R30: ends at once where it is told to while it stays', async () => {
+    const { runs, program } = await startAway(503);
+    await runs.ploy.waitUntil('the fourth attempt', () => runs.ploy.requestsTo('complete').length === 4);
+    const toldAtMs = performance.now();
+    program.child.kill('SIGTERM');
+    expect([69, 143]).toContain((await program.ended).status);
+    expect(performance.now() - toldAtMs).toBeLessThan(5_000);
+  });
+
+  it('ends at once when it is done', async () => {
+    const startedAtMs = performance.now();
+    const runs = await makeJobRuns();
+    const job = runs.claim({ command: 'true' });
+    const end = await runs.start(['job', 'run', job.payload.job_id], asUnit).ended;
+    expect([end.status, runs.isClosed(job)]).toEqual([0, true]);
+    expect(performance.now() - startedAtMs).toBeLessThan(10_000);
+  });
 });
