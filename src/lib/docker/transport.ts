@@ -120,7 +120,11 @@ function send(options: RequestOptions, body: unknown, signal: AbortSignal): Prom
     const outgoing = request({ ...options, signal });
     outgoing.once('response', resolve);
     // Stays for the whole life of the request: an error after the answer began belongs to whoever reads it.
-    outgoing.on('error', (error) => reject(Object.assign(error, { reusedSocket: outgoing.reusedSocket })));
+    const fail = (error: Error): void =>
+      reject(Object.assign(error, { reusedSocket: outgoing.reusedSocket }));
+    outgoing.on('error', fail);
+    // An answer that is no answer, as 101, closes it without a word.
+    outgoing.once('close', () => fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
     if (body === undefined) {
       outgoing.end();
       return;

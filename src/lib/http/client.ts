@@ -130,9 +130,15 @@ function begin({ base, isTls, agent, options }: Wire, request: HttpRequest, sign
     outgoing.once('response', resolve);
     // Stays for the whole life of the request: an error after the answer began belongs to whoever reads it.
     outgoing.on('error', reject);
+    // An answer that is no answer, as 101, closes it without a word.
+    outgoing.once('close', () => reject(closedEarly()));
   });
   outgoing.end(bytes);
   return { outgoing, head };
+}
+
+function closedEarly(): Error {
+  return Object.assign(new Error('closed'), { code: 'ECONNRESET' });
 }
 
 type Exchange = { outgoing: ClientRequest; head: Promise<IncomingMessage> };

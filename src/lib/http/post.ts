@@ -28,6 +28,11 @@ function send(url: URL, body: Buffer, signal: AbortSignal): Promise<number> {
         ? requestTls(url, { ...options, minVersion: 'TLSv1.3' })
         : requestPlain(url, options);
     outgoing.on('error', reject);
+    // With nobody for it, the request would end without a word.
+    outgoing.once('upgrade', (_, socket) => {
+      socket.destroy();
+      reject(new Error('it wants to speak another protocol'));
+    });
     outgoing.once('response', (response) => {
       response.on('error', reject);
       response.once('end', () => resolve(response.statusCode ?? 0));

@@ -34,6 +34,13 @@ function open(options: HttpOptions): HttpClient {
 const get = { method: 'GET', path: '/x' } as const;
 
 describe('a request', () => {
+  it('is told at once where the server wants to speak another protocol', async () => {
+    const head = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n';
+    const { http } = await serve((request) => void request.socket.write(head));
+    const post = { ...get, method: 'POST', timeoutMs: 5_000 } as const;
+    await expect(http.send(post)).rejects.toThrow('the connection was closed before the answer');
+  });
+
   it('uses a connection again, and asks a GET again where that had been closed', async () => {
     let connections = 0;
     let isClosing = false;
