@@ -60,8 +60,9 @@ export function countAnswers({ paths }: Pick<BaseContext, 'paths'>): number {
 function listAnswers(paths: BaseContext['paths']): string[] {
   const directory = openJobsDir(paths);
   try {
-    return readdirSync(directory)
-      .filter((name) => name.startsWith('.answer-'))
+    return readdirSync(directory, { withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name.startsWith('.answer-'))
+      .map(({ name }) => name)
       .sort();
   } catch (error) {
     if (systemErrorCode(error) === 'ENOENT') return [];

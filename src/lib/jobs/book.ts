@@ -221,16 +221,28 @@ export async function readCancel(ctx: BookContext, { directory }: JobPlace): Pro
 /** What lies among the open jobs and is none is set aside once, so that nothing trips over it again; it takes no slot. */
 export async function setStraysAside({ paths, clock, log }: BookContext): Promise<void> {
   const directory = openJobsDir(paths);
-  const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
+  const options = { withFileTypes: true, encoding: 'buffer' } as const;
+  const entries = await readdir(directory, options).catch((error: unknown) => {
     if (systemErrorCode(error) === 'ENOENT') return [];
     throw fileError('read', directory, error);
   });
   for (const entry of entries) {
-    if (entry.name.startsWith('.') || (entry.isDirectory() && externalIdPattern.test(entry.name))) continue;
-    const setAside = join(directory, `.corrupt-${fileStamp(clock.now())}-${entry.name}`.slice(0, 255));
-    await rename(join(directory, entry.name), setAside);
-    log.warning('what is no job was set aside', { path: join(directory, entry.name), setAside });
+    const name = entry.name.toString();
+    if (name.startsWith('.') || (entry.isDirectory() && externalIdPattern.test(name))) continue;
+    const path = join(directory, name);
+    // A name may have 255 bytes, and none of them has to be text.
+    const setAside = join(directory, `.corrupt-${fileStamp(clock.now())}-${cutName(entry.name)}`);
+    try {
+      await rename(Buffer.concat([Buffer.from(`${directory}/`), entry.name]), setAside);
+      log.warning('what is no job was set aside', { path, setAside });
+    } catch (error) {
+      log.warning(describeError(fileError('set aside', path, error)));
+    }
   }
+}
+
+function cutName(name: Buffer): string {
+  return name.subarray(0, 64).toString().replaceAll('\ufffd', '_');
 }
 
 /** For a job whose claim is lost, of which its container tells the ids. Assumes the job's lock. */
