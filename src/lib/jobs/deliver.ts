@@ -1,12 +1,15 @@
 // The end of a job on its way to the server. Sending it twice is harmless, losing it is not: it is on disk before it is sent,
-// sent until an answer has settled it, and what came of it is written down afterwards.
+// sent until an answer has settled it, and what came of it is written down afterwards. No job is left running there: an end that
+// the server refuses while it believes the job to run is replaced by an error, once.
 import type { BaseContext } from '../context.ts';
 import { type ControlPlane, ControlPlaneError } from '../control-plane/control-plane.ts';
 import { describeError } from '../errors.ts';
 import { completionBackoff, planBackoffMs } from '../http/retry.ts';
+import { buildFailure } from '../ploy/completion.ts';
 import type { CompletionBody } from '../ploy/wire.ts';
 import { type JobPlace, writeCompletion } from './book.ts';
 import type { JobCompletion } from './records.ts';
+import { judgeAnswer, judgeStatus, type StatusVerdict } from './verdict.ts';
 
 type DeliverContext = Pick<BaseContext, 'paths' | 'clock' | 'log' | 'signal'>;
 
@@ -23,7 +26,6 @@ export type Delivery =
 export type CompletionAbout = { runId: string; jobId: string; mode: DeliveryMode };
 
 const maxAttempts = 4;
-const terminalStatuses = ['success', 'fail', 'error', 'cancelled'];
 
 /** Sends it unless it is settled already, and records what came of it in `completion.json`. Assumes the job's lock. */
 export async function deliverCompletion(
@@ -31,34 +33,68 @@ export async function deliverCompletion(
   controlPlane: ControlPlane,
   job: CompletionAbout & { place: JobPlace; completion: JobCompletion },
 ): Promise<{ delivery: Delivery; completion: JobCompletion }> {
-  const { place, completion } = job;
+  const { place } = job;
+  let { completion } = job;
   if (completion.settled !== undefined) {
     return { delivery: { kind: 'settled', attempts: 0, how: completion.settled.how }, completion };
   }
-  const delivery = await sendCompletion(ctx, controlPlane, { ...job, body: completion.body });
-  const at = ctx.clock.now().toISOString();
+  const now = (): string => ctx.clock.now().toISOString();
+  const delivery = await sendCompletion(ctx, controlPlane, {
+    ...job,
+    body: completion.body,
+    isReplaced: completion.refused !== undefined,
+    // As every end it is on disk before it is sent.
+    beforeReplaced: async (body, answer) => {
+      completion = { ...completion, body, refused: { at: now(), body: completion.body, answer } };
+      await writeCompletion(place, completion);
+    },
+  });
   const { lastError: _, ...before } = completion;
-  const tried = { ...before, attempts: completion.attempts + delivery.attempts, lastAttemptAt: at };
+  const tried = { ...before, attempts: completion.attempts + delivery.attempts, lastAttemptAt: now() };
   const recorded: JobCompletion =
     delivery.kind === 'undelivered'
       ? { ...tried, lastError: delivery.reason }
-      : { ...tried, settled: { at, how: delivery.how, ...toAnswer(delivery.answer) } };
+      : { ...tried, settled: { at: now(), how: delivery.how, ...toAnswer(delivery.answer) } };
   await writeCompletion(place, recorded);
   return { delivery, completion: recorded };
 }
+
+type Sending = CompletionAbout & {
+  body: CompletionBody;
+  /** The body has taken the place of one that was refused: there is no other. */
+  isReplaced?: boolean;
+  beforeReplaced?: (body: CompletionBody, answer: string) => Promise<void>;
+};
 
 /** One go: a few attempts while the server has trouble of its own. What is refused is told once, here and to the server. */
 export async function sendCompletion(
   ctx: DeliverContext,
   controlPlane: ControlPlane,
-  job: CompletionAbout & { body: CompletionBody },
+  job: Sending,
 ): Promise<Delivery> {
+  const first = await sendBody(ctx, controlPlane, job);
+  if (first.kind !== 'unfit') return first;
+  const { error } = first;
+  const reason = `the server refused how the job had ended (${job.body.status}): ${error.answer || error.message}`;
+  await tellOnce(ctx, controlPlane, job, `job ${job.jobId} is ended as an error: ${reason}`);
+  const body = buildFailure({ error: reason, durationMs: Number(job.body.stats?.duration_ms ?? 0) });
+  await job.beforeReplaced?.(body, error.answer);
+  const second = await sendBody(ctx, controlPlane, { ...job, body, isReplaced: true });
+  const attempts = first.attempts + second.attempts;
+  if (second.kind === 'unfit') return toRefused(second.error, attempts);
+  return { ...second, attempts };
+}
+
+/** `unfit`: refused, while the server believes that the job runs. */
+type Sent = Delivery | { kind: 'unfit'; attempts: number; error: ControlPlaneError };
+
+async function sendBody(ctx: DeliverContext, controlPlane: ControlPlane, job: Sending): Promise<Sent> {
   for (let attempts = 1; ; attempts += 1) {
     const error = await tryToComplete(controlPlane, job);
     if (error === undefined) return { kind: 'settled', attempts, how: 'acknowledged' };
-    if (error.status === 409) return await settleConflict(ctx, controlPlane, { job, error, attempts });
-    if (!error.isTransient) return await settleRefusal(ctx, controlPlane, { job, error, attempts });
-    if (attempts >= maxAttempts || ctx.signal.aborted) {
+    const verdict = judgeAnswer(error);
+    if (verdict === 'refused') return await settleRefusal(ctx, controlPlane, { job, error, attempts });
+    if (verdict === 'not-now' || attempts >= maxAttempts || ctx.signal.aborted) {
       return { kind: 'undelivered', attempts, reason: describeError(error) };
     }
     await ctx.clock.sleep(planBackoffMs(completionBackoff, attempts, Math.random()), ctx.signal);
@@ -78,44 +114,50 @@ async function tryToComplete(
   }
 }
 
-type Answered = { job: CompletionAbout; error: ControlPlaneError; attempts: number };
+type Refused = { job: Sending; error: ControlPlaneError; attempts: number };
 
-/** 409 is said of a job that has ended, and of one that has not begun: its status tells which. */
-async function settleConflict(
-  ctx: DeliverContext,
-  controlPlane: ControlPlane,
-  answered: Answered,
-): Promise<Delivery> {
-  const { job, error, attempts } = answered;
-  const ended = { kind: 'settled', attempts, how: 'already-terminal', ...toAnswer(error.answer) } as const;
-  const status = await controlPlane.fetchJobStatus(job.jobId).catch(() => undefined);
-  if (status === undefined) {
-    return job.mode === 'replay' ? ended : await settleRefusal(ctx, controlPlane, answered);
-  }
-  if (!terminalStatuses.includes(status.toLowerCase())) {
-    return { kind: 'undelivered', attempts, reason: `${describeError(error)}, while the job is ${status}` };
-  }
-  if (job.mode === 'live') {
-    await tellOnce(
-      ctx,
-      controlPlane,
-      job,
-      `job ${job.jobId} had ended as ${status} before it was completed here`,
-    );
-  }
-  return ended;
-}
-
-/** For good: the same answer would come again and again. */
+/** 409 is said of a job that has ended, of one that waits, and of an end that does not fit: the job's status tells which. */
 async function settleRefusal(
   ctx: DeliverContext,
   controlPlane: ControlPlane,
-  { job, error, attempts }: Answered,
-): Promise<Delivery> {
+  { job, error, attempts }: Refused,
+): Promise<Sent> {
+  const { status, verdict } = await askForStatus(controlPlane, job.jobId);
+  const ended = { kind: 'settled', attempts, how: 'already-terminal', ...toAnswer(error.answer) } as const;
+  if (verdict === 'ended') {
+    const isSame = job.body.status.toLowerCase() === status.toLowerCase();
+    // An attempt of ours whose answer was lost.
+    if (isSame && attempts > 1) return { kind: 'settled', attempts, how: 'acknowledged' };
+    const words = `job ${job.jobId} had ended as ${status} before it was completed here`;
+    if (job.mode === 'live') await tellOnce(ctx, controlPlane, job, words);
+    return ended;
+  }
+  if (verdict === 'running' && job.isReplaced !== true) return { kind: 'unfit', attempts, error };
+  if (verdict === 'unknown') {
+    if (error.status === 409 && job.mode === 'replay') return ended;
+    return { kind: 'undelivered', attempts, reason: describeError(error) };
+  }
   await tellOnce(ctx, controlPlane, job, describeError(error));
-  return { kind: 'settled', attempts, how: 'refused', ...toAnswer(error.answer) };
+  return toRefused(error, attempts);
 }
 
+async function askForStatus(
+  controlPlane: ControlPlane,
+  jobId: string,
+): Promise<{ status: string; verdict: StatusVerdict }> {
+  try {
+    const status = await controlPlane.fetchJobStatus(jobId);
+    return { status, verdict: judgeStatus(status) };
+  } catch (error) {
+    const isRefused = error instanceof ControlPlaneError && judgeAnswer(error) === 'refused';
+    return { status: '', verdict: isRefused && (error.status ?? 0) >= 400 ? 'none' : 'unknown' };
+  }
+}
+
+/** For good: the same answer would come again and again. */
+function toRefused(error: ControlPlaneError, attempts: number): Delivery {
+  return { kind: 'settled', attempts, how: 'refused', ...toAnswer(error.answer) };
+}
 async function tellOnce(
   ctx: DeliverContext,
   controlPlane: ControlPlane,

@@ -79,6 +79,8 @@ export type JobCompletion = {
   attempts: number;
   lastAttemptAt?: string;
   lastError?: string;
+  /** The end that the server refused while it believed the job to run: `body`, an error, has taken its place. */
+  refused?: { at: string; body: CompletionBody; answer: string };
   /** Absent until the server has it, or has refused it for good. */
   settled?: { at: string; how: 'acknowledged' | 'already-terminal' | 'refused'; answer?: string };
 };

@@ -144,9 +144,11 @@ describe('job run', () => {
   it('P61, R26: gives up a completion that is refused, with one message and one event', async () => {
     const runs = await makeJobRuns();
     const job = runs.claim({ command: 'echo begun' });
-    runs.ploy.faults.add({ route: 'complete', kind: 'answer', status: 403, text: 'not yours' });
+    const refusal = { kind: 'answer', status: 403, text: 'job not assigned to this node' } as const;
+    runs.ploy.faults.add({ route: 'complete', ...refusal });
+    runs.ploy.faults.add({ route: 'status', ...refusal });
     const end = await runs.reeve('job', 'run', idOf(job));
-    expect([end.status, end.stderr.match(/not yours/g)?.length]).toEqual([0, 1]);
+    expect([end.status, end.stderr.match(/not assigned to this node/g)?.length]).toEqual([0, 1]);
     expect([job.events.length, runs.ploy.requestsTo('complete').length]).toEqual([1, 1]);
     expect(runs.record(job, 'completion.json')['settled']).toMatchObject({ how: 'refused' });
   });
