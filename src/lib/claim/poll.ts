@@ -1,10 +1,12 @@
 // The claim loop of one window: a slot first, then room and an engine, then the question. What finds nothing makes it wait longer,
 // a claim makes it ask again at once. Where all slots are taken it waits for one and asks nobody.
+import { ControlPlaneError } from '../control-plane/control-plane.ts';
 import { describeError } from '../errors.ts';
 import { claimBackoff, planBackoffMs } from '../http/retry.ts';
 import { type KeptAnswer, keepAnswer } from '../jobs/answers.ts';
+import { clearDoubt, isInDoubt, markDoubt } from '../jobs/doubt.ts';
 import { requireRoom, resolveJobRoots } from '../jobs/preflight.ts';
-import { giveSlotBack, reserveSlot } from '../jobs/slots.ts';
+import { giveSlotBack, isSlotLeft, reserveSlot } from '../jobs/slots.ts';
 import { jobLabel, runLabel } from '../ploy/names.ts';
 import type { ClaimSession } from './session.ts';
 import { openSlotWatch } from './slot-watch.ts';
@@ -29,6 +31,10 @@ export async function pollForWindow(session: ClaimSession, windowMs: number): Pr
   const leftMs = (): number => endsAtMs - performance.now();
   const preflight = openPreflight(session);
   const told = new Set<string>();
+  if (isSlotLeft(ctx)) {
+    markDoubt(ctx.paths);
+    ctx.log.warning(`${killedClaim}: if it was granted, the server waits for that job`);
+  }
   const slots = openSlotWatch(ctx);
   let failures = 0;
   do {
@@ -50,6 +56,8 @@ export async function pollForWindow(session: ClaimSession, windowMs: number): Pr
 
 type Try = { report: PollReport; preflight: () => Promise<void>; told: Set<string> };
 
+const killedClaim = 'the process that claimed before this one was killed while it asked for a job';
+
 /** Has a slot, and leaves it to the job or gives it back. True where a new job has it. */
 async function tryOnce(session: ClaimSession, { report, preflight, told }: Try): Promise<boolean> {
   const { ctx, controlPlane } = session;
@@ -60,13 +68,18 @@ async function tryOnce(session: ClaimSession, { report, preflight, told }: Try):
     const raw = await controlPlane.claim();
     report.answers += 1;
     delete report.trouble;
-    if (raw === undefined) return false;
+    if (raw === undefined) {
+      await settleDoubt(session);
+      return false;
+    }
     const kept = keep(session, raw);
     const { acceptClaim } = await import('./accept.ts');
     const { kind, jobId } = await acceptClaim(session, raw, kept);
     if (kind === 'accepted' && jobId !== undefined) report.claimed.push(jobId);
+    await settleDoubt(session);
     return kind === 'accepted';
   } catch (error) {
+    if (error instanceof ControlPlaneError && error.isTransient) markDoubt(ctx.paths);
     report.trouble = describeError(error);
     if (!told.has(report.trouble)) ctx.log.warning(report.trouble);
     told.add(report.trouble);
@@ -74,6 +87,14 @@ async function tryOnce(session: ClaimSession, { report, preflight, told }: Try):
   } finally {
     giveSlotBack(ctx);
   }
+}
+
+/** Once the server answers: until then nothing could be asked about it. */
+async function settleDoubt(session: ClaimSession): Promise<void> {
+  const { paths } = session.ctx;
+  if (!isInDoubt(paths)) return;
+  const { endLostJobs } = await import('./lost.ts');
+  if (await endLostJobs(session)) clearDoubt(paths);
 }
 
 /** Undefined where it cannot be written: then the job cannot be either, and is ended. */

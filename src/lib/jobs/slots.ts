@@ -2,7 +2,7 @@
 // one more by a reservation in `<run>/claiming`. Jobs are made under the lock `slots`, which is held for moments. The claimer needs
 // it for no reservation: it writes its name and then looks for others, and whoever opens a job does the same with `<run>/opening`,
 // so that at least one of two sees the other.
-import { mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { systemErrorCode } from '../errors.ts';
@@ -28,6 +28,11 @@ export async function reserveSlot(ctx: SlotContext, concurrency: number): Promis
   if ((await countKept(ctx)) + others < concurrency) return true;
   giveSlotBack(ctx);
   return false;
+}
+
+/** By a claimer that was killed while it asked: its answer may have been a job. */
+export function isSlotLeft({ paths }: Pick<BaseContext, 'paths'>): boolean {
+  return existsSync(namePath(paths, 'claiming')) && !isNamed(paths, 'claiming');
 }
 
 /** Removing a name is one act, and only makes the count smaller. */
