@@ -25,6 +25,7 @@ export async function followContainer(session: JobSession, watch: CancelWatch): 
   // Its failure is told once the container's end is on disk.
   shipped.catch(() => {});
   const killed = killWhenCancelled(session, watch, ended);
+  killed.catch(() => {});
   if (session.progress.phase !== 'running') session.record({ phase: 'running' }).catch(() => {});
   const end = await session.time('wait', () => ended);
   await killed;
@@ -114,6 +115,8 @@ async function killWhenCancelled(
   // Acted, then recorded: killing it twice is harmless, and it is to be gone soon.
   session.change({ cancelled: watch.cancelled });
   const recorded = session.record({});
+  // Told once the container is gone, which is worth more.
+  recorded.catch(() => {});
   while (!over.signal.aborted) {
     await session.engine.killContainer(session.containerId, 'SIGKILL').catch((error: unknown) => {
       session.ctx.log.warning(describeError(error), { job: session.claim.jobId });
