@@ -22,7 +22,7 @@ export async function startJobUnit(ctx: Pick<BaseContext, 'signal'>, key: string
 export function spawnJob({ paths }: StartContext, key: string): ChildProcess {
   const [node = process.execPath, entry] = process.argv;
   if (entry === undefined) throw new StepError(`cannot start job ${key}: it is not known what runs us`);
-  return spawn(node, [entry, 'job', 'run', key, '--config', paths.configFile], {
+  return spawn(node, [entry, 'job', 'run', '--config', paths.configFile, '--', key], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
 }

@@ -32,7 +32,7 @@ describe('the unit of a job', () => {
   const unit = parseUnit('reeve-job@.service');
 
   it('goes on after whatever killed it, without a limit, and is gone when it has ended', () => {
-    expect(one(unit, 'Service.ExecStart')).toBe('/usr/local/bin/reeve job run %i');
+    expect(one(unit, 'Service.ExecStart')).toBe('/usr/local/bin/reeve job run -- %i');
     expect(one(unit, 'Service.Restart')).toBe('on-failure');
     // A cancellation is noticed within four seconds, also of a job whose process was killed (P58, P60).
     expect(spanMs(one(unit, 'Service.RestartSec'))).toBe(2_000);
