@@ -74,7 +74,7 @@ describe('a client of the server in use', () => {
     const { job_id: jobId } = (await plane.claim()) as ClaimPayload;
     machine.ploy.faults.add({ route: 'status', kind: 'slow', ms: 1_500, times: 1 });
     const slow = plane.fetchJobStatus(jobId);
-    await machine.ploy.waitUntil('the slow request', () => machine.ploy.requestsTo('status').length === 1);
+    await expect.poll(() => machine.ploy.requestsTo('status').length, { interval: 10 }).toBe(1);
     machine.ploy.state.tokens.add('a-new-token');
     replaceToken(machine, 'a-new-token');
     machine.ploy.faults.add({ route: 'claim', kind: 'answer', status: 401, times: 2 });
