@@ -57,6 +57,23 @@ describe('P62: the log of a job is with the server, and the job ends, where its 
   });
 });
 
+describe('P59: a job whose workspace is gone when its container has ended', () => {
+  it('is an error that says so, with its log, and not tried again and again', async () => {
+    const runs = await makeJobRuns();
+    const job = runs.claim({ command: 'echo begun; while [ ! -e /tmp/go ]; do sleep 0.1; done; echo over' });
+    await leaveBehind(runs, job);
+    const [container = ''] = await runs.containers(job);
+    await askDocker(runs.socket, ['exec', container, 'touch', '/tmp/go']);
+    await askDocker(runs.socket, ['wait', container]);
+    rmSync(join(runs.root, 'cache/jobs/runs'), { recursive: true });
+    const end = await runs.reeve('job', 'run', idOf(job));
+    expect(end.status, end.stderr).toBe(0);
+    expect(job.completions).toMatchObject([{ status: 'Error', exit_code: -1 }]);
+    expect(job.completions[0]?.stats?.error).toMatch(/workspace/);
+    expect([readLines(job, 'stdout'), runs.isClosed(job)]).toEqual([['begun', 'over'], true]);
+  });
+});
+
 describe('P60: a job runs where the kernel has no more watches to give', () => {
   it('and is cancelled all the same', async () => {
     const runs = await makeJobRuns();
