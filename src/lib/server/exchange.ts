@@ -25,9 +25,10 @@ export async function exchange(
   const left = new AbortController();
   const gone = new Promise<void>((resolve) => res.once('close', resolve));
   void gone.then(() => left.abort(new ApiError(408, 'the caller has left')));
+  let lastWord: NodeJS.Timeout | undefined;
   const late = setTimeout(() => {
     left.abort(new ApiError(408, `no answer within ${options.writeMs / 1000}s`));
-    setTimeout(() => req.socket.destroy(), lastWordMs).unref();
+    lastWord = setTimeout(() => req.socket.destroy(), lastWordMs);
   }, options.writeMs);
   try {
     await answer(req, res, { ...options, signal: AbortSignal.any([left.signal, options.stopping]) });
@@ -36,6 +37,7 @@ export async function exchange(
   }
   await gone;
   clearTimeout(late);
+  clearTimeout(lastWord);
 }
 
 async function answer(
@@ -57,7 +59,7 @@ function refuse(
   stopping: AbortSignal,
 ): void {
   if (res.headersSent || res.destroyed) return;
-  const isLast = stopping.aborted || !req.complete;
+  const isLast = stopping.aborted || !req.complete || status === 408;
   send({ req, res }, { status, text: `${message}\n`, type: 'text/plain; charset=utf-8', isLast, headers });
 }
 
