@@ -50,20 +50,30 @@ function findLife(lives: readonly ClaimLife[], { connection }: PloyRequest): Cla
 function listNamed({ jobs, requests }: PloyState): Set<string> {
   const byRun = new Map([...jobs.values()].map(({ payload }) => [payload.id, payload.job_id]));
   const named = new Set<string>();
-  for (const { route, path, body } of requests) {
-    if (route === 'claim') continue;
-    for (const [word] of `${path} ${JSON.stringify(body) ?? ''}`.matchAll(/[0-9A-Za-z]{27}/g)) {
-      named.add(byRun.get(word) ?? word);
-    }
+  for (const request of requests) {
+    if (request.route === 'claim') continue;
+    for (const id of listIds(request)) named.add(byRun.get(id) ?? id);
   }
   return named;
 }
 
+const idsOf = new WeakMap<PloyRequest, Set<string>>();
+
+/** Whatever looks like the id of a run or a job. Read once: there may be many requests, and many who ask. */
+function listIds(request: PloyRequest): Set<string> {
+  const known = idsOf.get(request);
+  if (known !== undefined) return known;
+  const text = `${request.path} ${JSON.stringify(request.body) ?? ''}`;
+  const ids = new Set([...text.matchAll(/[0-9A-Za-z]{27}/g)].map(([id]) => id));
+  idsOf.set(request, ids);
+  return ids;
+}
+
 /** Those that requests about a job or its run have met, with the status that was given instead of the true one. */
 export function listFaults({ requests }: PloyState, { payload }: PloyJob): string[] {
-  const isAbout = ({ path, body }: PloyRequest): boolean => {
-    const text = `${path} ${JSON.stringify(body)}`;
-    return text.includes(payload.job_id) || text.includes(payload.id);
+  const isAbout = (request: PloyRequest): boolean => {
+    const ids = listIds(request);
+    return ids.has(payload.job_id) || ids.has(payload.id);
   };
   return requests
     .filter((request) => request.fault !== undefined && isAbout(request))
