@@ -23,6 +23,23 @@ function damage(runs: JobRuns, job: PloyJob, name: string, text: string): void {
   for (const file of [name, `${name}.previous`]) writeFileSync(join(directory, file), text);
 }
 
+type Killed = { runs: JobRuns; job: PloyJob; container: string; letGo(): Promise<unknown> };
+
+/** Its container counts its starts, and runs until it is let go. */
+async function startAndKill(): Promise<Killed> {
+  const runs = await makeJobRuns();
+  const job = runs.claim({
+    command: 'echo x >> /out/starts; echo begun; while [ ! -e /out/go ]; do sleep 0.1; done',
+  });
+  const program = runs.start(['job', 'run', idOf(job)]);
+  await runs.ploy.waitUntil('its first line', () => job.chunks.size > 0);
+  program.child.kill('SIGKILL');
+  await program.ended;
+  const [container = ''] = await runs.containers(job);
+  const letGo = () => askDocker(runs.socket, ['exec', container, 'touch', '/out/go']);
+  return { runs, job, container, letGo };
+}
+
 const setAside = (runs: JobRuns, job: PloyJob): string[] =>
   readdirSync(join(runs.root, 'state/jobs-ended', idOf(job))).filter((name) => name.includes('.corrupt-'));
 
@@ -30,17 +47,9 @@ describe('R32: a record that is damaged', () => {
   it.each(damages)(
     '%s: progress, is set aside, and the container that is there is taken up',
     async (_, text) => {
-      const runs = await makeJobRuns();
-      const job = runs.claim({
-        command: 'echo x >> /out/starts; echo begun; while [ ! -e /out/go ]; do sleep 0.1; done',
-      });
-      const program = runs.start(['job', 'run', idOf(job)]);
-      await runs.ploy.waitUntil('its first line', () => job.chunks.size > 0);
-      program.child.kill('SIGKILL');
-      await program.ended;
+      const { runs, job, letGo } = await startAndKill();
       damage(runs, job, 'progress.json', text);
-      const [container = ''] = await runs.containers(job);
-      await askDocker(runs.socket, ['exec', container, 'touch', '/out/go']);
+      await letGo();
       const end = await runs.reeve('job', 'run', idOf(job));
       expect([end.status, end.stderr.match(/progress\.json/g)?.length]).toEqual([0, 2]);
       expect(job.completions).toMatchObject([{ status: 'Success', exit_code: 0 }]);
@@ -50,16 +59,8 @@ describe('R32: a record that is damaged', () => {
   );
 
   it('progress, set aside by whoever looked before, does not run the container again', async () => {
-    const runs = await makeJobRuns();
-    const job = runs.claim({
-      command: 'echo x >> /out/starts; echo begun; while [ ! -e /out/go ]; do sleep 0.1; done',
-    });
-    const program = runs.start(['job', 'run', idOf(job)]);
-    await runs.ploy.waitUntil('its first line', () => job.chunks.size > 0);
-    program.child.kill('SIGKILL');
-    await program.ended;
-    const [container = ''] = await runs.containers(job);
-    await askDocker(runs.socket, ['exec', container, 'touch', '/out/go']);
+    const { runs, job, container, letGo } = await startAndKill();
+    await letGo();
     await askDocker(runs.socket, ['wait', container]);
     const directory = join(runs.root, 'state/jobs', idOf(job));
     renameSync(join(directory, 'progress.json'), join(directory, 'progress.json.corrupt-20260101T000000Z'));
