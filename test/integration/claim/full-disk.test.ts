@@ -1,44 +1,13 @@
 // Disks that are full, for real: before a job is asked for, and just as its answer comes. A job that cannot be kept does not hang on
 // the server, no slot is lost, and the next claim with room works.
 import { execFileSync } from 'node:child_process';
-import {
-  closeSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { type ClaimNode, makeClaimNode } from '../../support/claim-node.ts';
+import { fillDisk, mountSmall } from '../../support/full-disk.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
 import { startProcess } from '../../support/programs.ts';
-
-const pageBytes = 4096;
-
-function mountSmall(directory: string, options: string): void {
-  mkdirSync(directory, { recursive: true });
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=700,${options}`, 'tmpfs', directory]);
-  onTestFinished(() => void execFileSync('umount', ['-l', directory]));
-}
-
-/** But for so many pages: written, as what is only reserved may be more or less. Gives how to make room again. */
-function fill(directory: string, pages: number): () => void {
-  const path = join(directory, 'filler');
-  const fd = openSync(path, 'w');
-  let bytes = 0;
-  try {
-    for (;;) bytes += writeSync(fd, Buffer.alloc(pageBytes));
-  } catch (error) {
-    expect(error).toMatchObject({ code: 'ENOSPC' });
-  }
-  ftruncateSync(fd, Math.max(0, bytes - pages * pageBytes));
-  closeSync(fd);
-  return () => rmSync(path, { force: true });
-}
 
 /** But for so many files. */
 function fillInodes(directory: string, files: number): () => void {
@@ -51,12 +20,12 @@ function fillInodes(directory: string, files: number): () => void {
 }
 
 /** Claims once; the disk is filled after the server was asked and before it answers. Gives how to make room again. */
-async function claimOntoFullDisk(node: ClaimNode, fillDisk: (directory: string) => () => void) {
+async function claimOntoFullDisk(node: ClaimNode, makeFull: (directory: string) => () => void) {
   const heal = node.ploy.faults.add({ route: 'claim', kind: 'slow', ms: 2_000, times: 1 });
   const program = node.start('claim', '--window', '0');
   await expect.poll(() => node.ploy.requestsTo('claim').length, { interval: 10, timeout: 30_000 }).toBe(1);
   heal();
-  const makeRoom = fillDisk(node.stateDir);
+  const makeRoom = makeFull(node.stateDir);
   return { end: await program.ended, makeRoom };
 }
 
@@ -75,7 +44,7 @@ describe('a disk that is full when the answer comes', () => {
     const node = await makeClaimNode({ concurrency: 1 });
     mountSmall(node.stateDir, 'size=24m');
     const job = node.ploy.queueJob();
-    const { end, makeRoom } = await claimOntoFullDisk(node, (at) => fill(at, 0));
+    const { end, makeRoom } = await claimOntoFullDisk(node, (at) => fillDisk(at));
     expect(end.status).not.toBe(0);
     expect(end.stderr).toMatch(/cannot keep the job: .*ENOSPC/);
     expect(job.completions).toMatchObject([{ status: 'Error', exit_code: -1 }]);
@@ -91,7 +60,7 @@ describe('a disk that is full when the answer comes', () => {
       const node = await makeClaimNode({ concurrency: 1 });
       mountSmall(node.stateDir, 'size=24m');
       const job = node.ploy.queueJob({ command: 'echo x >> /share/starts' });
-      const { makeRoom } = await claimOntoFullDisk(node, (at) => fill(at, pages));
+      const { makeRoom } = await claimOntoFullDisk(node, (at) => fillDisk(at, pages));
       makeRoom();
       // Where it could be kept and not be run, it still has the slot.
       if (node.openJobs().length > 0) expect((await node.reeve('claim', '--window', '0')).status).toBe(0);
@@ -174,7 +143,7 @@ describe('a disk without enough room', () => {
     const run = join(node.root, 'run');
     mountSmall(run, 'size=1m');
     const job = node.ploy.queueJob({ command: 'echo roomy' });
-    const makeRoom = fill(run, 0);
+    const makeRoom = fillDisk(run);
     const end = await node.reeve('claim', '--window', '0');
     expect([end.status === 0, node.ploy.state.requests.length, job.status]).toEqual([false, 0, 'Queued']);
     expect(end.stderr).toMatch(/ENOSPC|no space left/);
