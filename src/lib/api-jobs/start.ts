@@ -9,16 +9,29 @@ import { openInSlot } from '../jobs/slots.ts';
 import { startJob } from '../jobs/start.ts';
 import { parseRunStart } from '../ploy/parse.ts';
 import { type Answer, ApiError, type ApiRequest, readJsonBody } from '../server/route.ts';
+import type { Queue } from './queue.ts';
 
 /** Between two looks for a slot that has come free. */
 const waitForSlotMs = 250;
 
-export async function handleStart(ctx: Context, request: ApiRequest): Promise<Answer> {
+/** `queue`: of all callers that wait for a slot one looks for it, as each look takes the lock that claims need as well. */
+export async function handleStart(ctx: Context, request: ApiRequest, queue: Queue): Promise<Answer> {
   const raw = await readJsonBody(request);
   const { id: runId, job_id: jobId } = parseRunStart(raw);
   const { serverUrl, concurrency } = requireSection(ctx.config, 'jobs');
   const payload = toPayload(raw, serverUrl);
-  await waitUntilOpen(ctx, { runId, jobId, payload }, { concurrency, signal: request.signal });
+  const known = new ApiError(500, `start run failed: job ${jobId} is known already`);
+  // Before it waits for a slot that it would not use.
+  if ((await findJob(ctx, jobId)) !== undefined) throw known;
+  const { signal } = request;
+  const wanted = { runId, jobId, payload };
+  const opening = await queue(signal, () => waitUntilOpen(ctx, wanted, { concurrency, signal })).catch(
+    (error: unknown) => {
+      requireCaller(ctx, signal);
+      throw error;
+    },
+  );
+  if (opening === 'known') throw known;
   const key = jobKey(jobId);
   ctx.log.info('took a job from the API', { job: jobId, run: runId });
   // It is written down, and whoever tends open jobs starts it: the caller is told the truth either way.
@@ -34,16 +47,12 @@ async function waitUntilOpen(
   ctx: Context,
   wanted: Wanted,
   { concurrency, signal }: { concurrency: number; signal: AbortSignal },
-): Promise<void> {
-  const known = new ApiError(500, `start run failed: job ${wanted.jobId} is known already`);
-  // Before it waits for a slot that it would not use.
-  if ((await findJob(ctx, wanted.jobId)) !== undefined) throw known;
+): Promise<'opened' | 'known'> {
   for (;;) {
     requireCaller(ctx, signal);
     const claim: JobClaim = { source: 'api', claimedAt: ctx.clock.now().toISOString(), ...wanted };
     const opening = await openInSlot(ctx, claim, concurrency);
-    if (opening === 'opened') return;
-    if (opening === 'known') throw known;
+    if (opening !== 'full') return opening;
     await ctx.clock.sleep(waitForSlotMs, signal);
   }
 }

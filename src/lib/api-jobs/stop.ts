@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors.ts';
 import { type JobPlace, listOpenJobs, readCancel, readJob, writeCancel } from '../jobs/book.ts';
+import { cleanReason } from '../jobs/cancel-reason.ts';
 import { openJobsDir } from '../jobs/records.ts';
 import { type Answer, ApiError, type ApiRequest, readJsonBody } from '../server/route.ts';
 
@@ -26,7 +27,7 @@ function parseStop(raw: unknown): { runId: string; reason: string } {
   if (reason !== undefined && reason !== null && typeof reason !== 'string') {
     throw new ApiError(400, 'invalid request: reason is no text');
   }
-  return { runId, reason: reason || 'stopped through the API' };
+  return { runId, reason: cleanReason(reason ?? '') || 'stopped through the API' };
 }
 
 async function findOpenJobs(ctx: Context, runId: string): Promise<JobPlace[]> {

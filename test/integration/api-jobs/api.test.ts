@@ -235,9 +235,11 @@ describe('a stop', () => {
       putOpenJob(api, 'two', 'run-1'),
       putOpenJob(api, 'three', 'run-2'),
     ];
-    const { status, text: said } = await api.call('/v1/run/stop', { run_id: 'run-1', reason: 'enough' });
+    const given = ` enough\u0007\n${'x'.repeat(5000)}`;
+    const { status, text: said } = await api.call('/v1/run/stop', { run_id: 'run-1', reason: given });
     expect([status, said]).toEqual([200, '{"run_id":"run-1","status":"stopped"}']);
-    const cancel = { version: 1, at: expect.any(String), reason: 'enough', by: 'api' };
+    const reason = `enough ${'x'.repeat(993)}`;
+    const cancel = { version: 1, at: expect.any(String), reason, by: 'api' };
     expect([one, two].map((job) => readJson(join(job, 'cancel.json')))).toEqual([cancel, cancel]);
     expect(readdirSync(three)).toEqual(['claim.json']);
     // The first reason stays.
