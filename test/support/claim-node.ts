@@ -27,14 +27,15 @@ export type ClaimNode = {
   runForeign(labels: { runId: string; jobId: string }, command: string): Promise<string>;
 };
 
-export type ClaimNodeOptions = { concurrency?: number; seed?: number };
+/** `socket`: something in front of the engine, for what reeve asks of it. */
+export type ClaimNodeOptions = { concurrency?: number; seed?: number; socket?: string };
 
 export async function makeClaimNode(options: ClaimNodeOptions = {}): Promise<ClaimNode> {
   const root = makeTempDir();
   const pki = createPki(root, 'node-1');
   const ploy = await startPloy({ pki, nodeId: 'node-1', seed: options.seed ?? 1 });
   onTestFinished(() => ploy.stop());
-  const env = prepareFiles(root, { pki, ploy, concurrency: options.concurrency ?? 4 });
+  const env = prepareFiles(root, { pki, ploy, ...options });
   const stateDir = join(root, 'state');
   const socket = engineSocket();
   const start = (...words: string[]): Program => startProcess(inject('reeveBin'), words, env);
@@ -74,9 +75,9 @@ export async function makeClaimNode(options: ClaimNodeOptions = {}): Promise<Cla
 
 function prepareFiles(
   root: string,
-  node: { pki: ReturnType<typeof createPki>; ploy: Ploy; concurrency: number },
+  node: { pki: ReturnType<typeof createPki>; ploy: Ploy } & ClaimNodeOptions,
 ): Record<string, string> {
-  const { pki, ploy, concurrency } = node;
+  const { pki, ploy, concurrency = 4, socket = engineSocket() } = node;
   const at = (name: string): string => join(root, 'etc', name);
   mkdirSync(at(''), { recursive: true });
   const tls = { enabled: true, cert_path: at('node.crt'), key_path: at('node.key'), ca_path: at('ca.crt') };
@@ -84,8 +85,13 @@ function prepareFiles(
   copyFileSync(pki.node.key, tls.key_path);
   copyFileSync(pki.ca.cert, tls.ca_path);
   writeFileSync(at('token'), ploy.token, { mode: 0o600 });
-  const jobs = { server_url: ploy.url, node_id: 'node-1', concurrency, http: { listen: '127.0.0.1:8444', tls } };
-  const cluster = { store: `file://${join(root, 'store')}`, docker: { socket: engineSocket() } };
+  const jobs = {
+    server_url: ploy.url,
+    node_id: 'node-1',
+    concurrency,
+    http: { listen: '127.0.0.1:8444', tls },
+  };
+  const cluster = { store: `file://${join(root, 'store')}`, docker: { socket } };
   writeFileSync(at('reeve.yaml'), JSON.stringify({ jobs, cluster }));
   return {
     REEVE_CONFIG: at('reeve.yaml'),

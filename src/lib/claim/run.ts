@@ -86,7 +86,9 @@ async function claim(
     ? { claimed: [], requests: 0, answers: 0 }
     : await pollForWindow(session, windowMs);
   await runners.settle();
-  await forgetEndedJobs(ctx);
+  // What has ended since, or has still been there, the next pass looks at first.
+  const left = new Set(facts.containers.map(({ key }) => key));
+  await forgetEndedJobs(ctx, new Set([...facts.ended].filter((key) => !left.has(key))));
   return renderReport(report, [...troubles, ...describeUnfinished(session)]);
 }
 

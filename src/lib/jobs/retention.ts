@@ -24,8 +24,11 @@ export function planForgotten(jobs: readonly EndedJob[], now: Date): string[] {
 
 type RetentionContext = Pick<BaseContext, 'paths' | 'clock' | 'log' | 'runId' | 'command'>;
 
-/** How many went. What somebody has stays; what cannot be removed is told and left. */
-export async function forgetEndedJobs(ctx: RetentionContext): Promise<number> {
+/**
+ * How many went, of those that may go: a job whose container is left is known by its records alone. What somebody has stays;
+ * what cannot be removed is told and left.
+ */
+export async function forgetEndedJobs(ctx: RetentionContext, mayGo: ReadonlySet<string>): Promise<number> {
   const directory = endedJobsDir(ctx.paths);
   const jobs: EndedJob[] = [];
   for (const key of await listEndedJobs(ctx)) {
@@ -34,6 +37,7 @@ export async function forgetEndedJobs(ctx: RetentionContext): Promise<number> {
   }
   let count = 0;
   for (const key of planForgotten(jobs, ctx.clock.now())) {
+    if (!mayGo.has(key)) continue;
     try {
       await forget(ctx, key);
       count += 1;

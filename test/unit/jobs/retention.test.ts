@@ -31,9 +31,9 @@ it('forgets nothing where there is nothing', () => {
   expect(planForgotten([], now)).toEqual([]);
 });
 
-it('removes the records of old jobs with their locks, but what somebody has', async () => {
+it('removes the records of old jobs with their locks, but what somebody has or what may not go', async () => {
   const { paths } = await createConfigHome();
-  const keys = ['held', 'new', 'old'];
+  const keys = ['held', 'left', 'new', 'old'];
   for (const key of keys) {
     const directory = join(endedJobsDir(paths), key);
     mkdirSync(directory, { recursive: true });
@@ -42,10 +42,16 @@ it('removes the records of old jobs with their locks, but what somebody has', as
     (await acquireLock(paths.locksDir, jobLock(key), aRequest)).release();
   }
   const lock = await acquireLock(paths.locksDir, jobLock('held'), aRequest);
-  expect(await forgetEndedJobs({ ...aRequest, paths, log: silentLog })).toBe(1);
+  expect(await forgetEndedJobs({ ...aRequest, paths, log: silentLog }, new Set(['held', 'new', 'old']))).toBe(
+    1,
+  );
   lock.release();
-  expect(await listEndedJobs({ paths })).toEqual(['held', 'new']);
-  expect(keys.filter((key) => existsSync(lockPath(paths.locksDir, jobLock(key))))).toEqual(['held', 'new']);
+  expect(await listEndedJobs({ paths })).toEqual(['held', 'left', 'new']);
+  expect(keys.filter((key) => existsSync(lockPath(paths.locksDir, jobLock(key))))).toEqual([
+    'held',
+    'left',
+    'new',
+  ]);
 });
 
 const aRequest = { command: 'claim', runId: 'run', clock: systemClock };
