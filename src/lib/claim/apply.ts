@@ -2,7 +2,14 @@
 // the others go on.
 import type { Context } from '../context.ts';
 import { BusyError, describeError } from '../errors.ts';
-import { closeJob, type JobPlace, readJob, restoreClaim, writeCompletion } from '../jobs/book.ts';
+import {
+  closeJob,
+  type JobRecords,
+  openPlace,
+  readOpenJob,
+  restoreClaim,
+  writeCompletion,
+} from '../jobs/book.ts';
 import { deliverCompletion } from '../jobs/deliver.ts';
 import type { JobClaim, JobCompletion } from '../jobs/records.ts';
 import { openInSlot } from '../jobs/slots.ts';
@@ -11,7 +18,6 @@ import { withLock } from '../lock/with-locks.ts';
 import { buildFailure, buildReplayCompletion } from '../ploy/completion.ts';
 import type { CompletionBody } from '../ploy/wire.ts';
 import type { JobContainer } from './facts.ts';
-import { openPlace } from './gather.ts';
 import type { ClaimSession } from './session.ts';
 import type { ClaimStep } from './steps.ts';
 
@@ -44,13 +50,13 @@ async function applyStep(session: ClaimSession, step: ClaimStep): Promise<void> 
       await openInSlot(ctx, toAdopted(ctx, step.container));
       return await runners.start(step.container.key);
     case 'restore':
-      return await underJob(ctx, step.key, () =>
-        restoreClaim(openPlace(ctx, step.key), toAdopted(ctx, step.container)),
-      );
+      return await underJob(ctx, step.key, async (job) => {
+        if (job.claim === undefined) await restoreClaim(job, toAdopted(ctx, step.container));
+      });
     case 'give-up':
-      return await underJob(ctx, step.key, () => giveUp(session, step.key));
+      return await underJob(ctx, step.key, (job) => giveUp(session, job));
     case 'deliver':
-      return await underJob(ctx, step.key, () => deliver(session, openPlace(ctx, step.key)));
+      return await underJob(ctx, step.key, (job) => deliver(session, job));
     case 'start':
       return await runners.start(step.key);
     case 'remove':
@@ -60,9 +66,12 @@ async function applyStep(session: ClaimSession, step: ClaimStep): Promise<void> 
   }
 }
 
-/** Under the same lock as the job's own process, so that nothing is delivered twice at once. */
-async function underJob(ctx: Context, key: string, work: () => Promise<void>): Promise<void> {
-  await withLock(ctx, jobLock(key), work);
+/** Under the same lock as the job's own process, so that nothing is delivered twice at once. It may have ended since the look. */
+async function underJob(ctx: Context, key: string, work: (job: JobRecords) => Promise<void>): Promise<void> {
+  await withLock(ctx, jobLock(key), async () => {
+    const job = await readOpenJob(ctx, key);
+    if (job !== undefined) await work(job);
+  });
 }
 
 function toAdopted({ clock }: Pick<Context, 'clock'>, container: JobContainer): JobClaim {
@@ -75,7 +84,7 @@ async function complete(session: ClaimSession, container: JobContainer): Promise
   const { ctx } = session;
   const { id: containerId, key, end } = container;
   if (end === undefined) return;
-  await underJob(ctx, key, async () => {
+  await withLock(ctx, jobLock(key), async () => {
     if ((await openInSlot(ctx, toAdopted(ctx, container))) !== 'opened') return;
     const body = buildReplayCompletion({
       containerId,
@@ -84,7 +93,8 @@ async function complete(session: ClaimSession, container: JobContainer): Promise
       finishedAt: end.finishedAt?.toISOString(),
     });
     await writeCompletion(openPlace(ctx, key), decide(ctx, body));
-    await deliver(session, openPlace(ctx, key));
+    const job = await readOpenJob(ctx, key);
+    if (job !== undefined) await deliver(session, job);
   });
 }
 
@@ -93,30 +103,31 @@ function decide({ clock }: Pick<Context, 'clock'>, body: CompletionBody): JobCom
 }
 
 /** Only its id is left: its key, where that is no digest of it. An end that was decided before stays. */
-async function giveUp(session: ClaimSession, key: string): Promise<void> {
+async function giveUp(session: ClaimSession, job: JobRecords): Promise<void> {
   const { ctx } = session;
-  const place = openPlace(ctx, key);
+  // Restored by somebody else: the next look starts it.
+  if (job.claim !== undefined) return;
   const claimedAt = ctx.clock.now().toISOString();
-  await restoreClaim(place, { source: 'adopted', claimedAt, runId: unknownRun, jobId: key });
-  if ((await readJob(ctx, place)).completion === undefined) {
-    const error = 'cannot go on with the job: its records on the node are damaged, and it has no container';
-    await writeCompletion(place, decide(ctx, buildFailure({ error, durationMs: 0 })));
-  }
-  await deliver(session, place);
+  const claim: JobClaim = { source: 'adopted', claimedAt, runId: unknownRun, jobId: job.key };
+  await restoreClaim(job, claim);
+  const error = 'cannot go on with the job: its records on the node are damaged, and it has no container';
+  const completion = job.completion ?? decide(ctx, buildFailure({ error, durationMs: 0 }));
+  if (job.completion === undefined) await writeCompletion(job, completion);
+  await deliver(session, { ...job, claim, completion });
 }
 
 const unknownRun = 'unknown';
 
-async function deliver({ ctx, controlPlane, engine }: ClaimSession, place: JobPlace): Promise<void> {
-  const { claim, progress, completion } = await readJob(ctx, place);
+async function deliver({ ctx, controlPlane, engine }: ClaimSession, job: JobRecords): Promise<void> {
+  const { claim, progress, completion } = job;
   if (claim === undefined || completion === undefined) return;
-  const about = { runId: claim.runId, jobId: claim.jobId, mode: 'replay', place, completion } as const;
+  const about = { runId: claim.runId, jobId: claim.jobId, mode: 'replay', place: job, completion } as const;
   const { delivery } = await deliverCompletion(ctx, controlPlane, about);
   if (delivery.kind === 'undelivered') {
     ctx.log.warning(`the server does not take the end of job ${claim.jobId}: ${delivery.reason}`);
     return;
   }
-  await closeJob(ctx, place.key);
+  await closeJob(ctx, job.key);
   const containerId = progress?.containerId ?? claim.containerId;
   if (containerId !== undefined) {
     await engine.removeContainer(containerId, { force: true, anonymousVolumes: true });

@@ -2,8 +2,9 @@
 import type { Context } from '../context.ts';
 import type { ContainerSummary, Engine } from '../docker/types.ts';
 import { describeError } from '../errors.ts';
-import { type JobPlace, listEndedJobs, listOpenJobs, readJob, setStraysAside } from '../jobs/book.ts';
-import { jobKey, openJobsDir } from '../jobs/records.ts';
+import { listEndedJobs, listOpenJobs, readOpenJob } from '../jobs/book.ts';
+import { jobKey } from '../jobs/records.ts';
+import { setStraysAside } from '../jobs/strays.ts';
 import { listHeldLocks } from '../lock/list-locks.ts';
 import { jobLock } from '../lock/names.ts';
 import { jobLabel, runLabel } from '../ploy/names.ts';
@@ -68,15 +69,21 @@ async function gatherOpenJobs(ctx: Context): Promise<OpenJob[]> {
   const keys = await listOpenJobs(ctx);
   const held = await listHeldLocks(ctx.paths.locksDir, keys.map(jobLock));
   const jobs: OpenJob[] = [];
-  for (const key of keys) jobs.push(await readOpenJob(ctx, key, held.has(jobLock(key))));
+  for (const key of keys) {
+    const job = await gatherOpenJob(ctx, key, held.has(jobLock(key)));
+    if (job !== undefined) jobs.push(job);
+  }
   return jobs;
 }
 
-async function readOpenJob(ctx: Context, key: string, isHeld: boolean): Promise<OpenJob> {
+/** Undefined where it has ended meanwhile: then it is among those that are read next. */
+async function gatherOpenJob(ctx: Context, key: string, isHeld: boolean): Promise<OpenJob | undefined> {
   const nothing = { key, isHeld, claim: 'whole', completion: 'none' } as const;
   if (isHeld) return nothing;
   try {
-    const { claim, completion } = await readJob(ctx, openPlace(ctx, key));
+    const records = await readOpenJob(ctx, key);
+    if (records === undefined) return undefined;
+    const { claim, completion } = records;
     return {
       ...nothing,
       claim: claim === undefined ? 'lost' : 'whole',
@@ -86,8 +93,4 @@ async function readOpenJob(ctx: Context, key: string, isHeld: boolean): Promise<
   } catch (error) {
     return { ...nothing, trouble: describeError(error) };
   }
-}
-
-export function openPlace({ paths }: Pick<Context, 'paths'>, key: string): JobPlace {
-  return { key, directory: `${openJobsDir(paths)}/${key}`, isOpen: true };
 }

@@ -1,6 +1,6 @@
 // Reading and writing the records of jobs. Whoever changes an open job's records holds `job@ID`; making one and counting the
 // open ones happens under `slots`, so that no more are open than there are slots.
-import { link, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { link, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { describeError, InputError, systemErrorCode } from '../errors.ts';
@@ -82,11 +82,56 @@ export async function openJob(ctx: BookContext, claim: JobClaim): Promise<boolea
 export async function closeJob({ paths }: Pick<BaseContext, 'paths'>, key: string): Promise<void> {
   const [from, to] = [openJobsDir(paths), endedJobsDir(paths)];
   await ensureDirectory(to);
-  await rename(join(from, key), join(to, key)).catch((error: unknown) => {
+  try {
+    await rename(join(from, key), join(to, key)).catch(async (error: unknown) => {
+      if (!['ENOTEMPTY', 'EEXIST'].includes(systemErrorCode(error) ?? '')) throw error;
+      await closePair(join(from, key), join(to, key));
+    });
+  } catch (error) {
     throw fileError('close job', join(from, key), error);
-  });
+  }
   await syncDirectory(to);
   await syncDirectory(from);
+}
+
+/** It has ended before: the records that tell how it was settled stay. */
+async function closePair(open: string, ended: string): Promise<void> {
+  if (await isSettled(ended)) {
+    await rm(open, { recursive: true, force: true });
+    return;
+  }
+  await rm(ended, { recursive: true, force: true });
+  await rename(open, ended);
+}
+
+async function isSettled(directory: string): Promise<boolean> {
+  try {
+    const raw = JSON.parse(await readFile(join(directory, 'completion.json'), 'utf8'));
+    return completionDocument.parse(raw).settled !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** Undefined where it has been closed since it was listed. */
+export async function readOpenJob(ctx: BookContext, key: string): Promise<JobRecords | undefined> {
+  const records = await readJob(ctx, openPlace(ctx, key));
+  // Asked afterwards: what is missing was not there, or has been moved while it was read.
+  return (await isThere(records)) ? records : undefined;
+}
+
+export function openPlace({ paths }: Pick<BaseContext, 'paths'>, key: string): JobPlace {
+  return { key, directory: join(openJobsDir(paths), key), isOpen: true };
+}
+
+async function isThere({ directory }: JobPlace): Promise<boolean> {
+  try {
+    await stat(directory);
+    return true;
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return false;
+    throw fileError('read', directory, error);
+  }
 }
 
 /** What is damaged is set aside with one warning: the job goes on from what else is known of it. */
@@ -216,33 +261,6 @@ export async function readCancel(ctx: BookContext, { directory }: JobPlace): Pro
     ctx.log.warning(describeError(error));
     return undefined;
   }
-}
-
-/** What lies among the open jobs and is none is set aside once, so that nothing trips over it again; it takes no slot. */
-export async function setStraysAside({ paths, clock, log }: BookContext): Promise<void> {
-  const directory = openJobsDir(paths);
-  const options = { withFileTypes: true, encoding: 'buffer' } as const;
-  const entries = await readdir(directory, options).catch((error: unknown) => {
-    if (systemErrorCode(error) === 'ENOENT') return [];
-    throw fileError('read', directory, error);
-  });
-  for (const entry of entries) {
-    const name = entry.name.toString();
-    if (name.startsWith('.') || (entry.isDirectory() && externalIdPattern.test(name))) continue;
-    const path = join(directory, name);
-    // A name may have 255 bytes, and none of them has to be text.
-    const setAside = join(directory, `.corrupt-${fileStamp(clock.now())}-${cutName(entry.name)}`);
-    try {
-      await rename(Buffer.concat([Buffer.from(`${directory}/`), entry.name]), setAside);
-      log.warning('what is no job was set aside', { path, setAside });
-    } catch (error) {
-      log.warning(describeError(fileError('set aside', path, error)));
-    }
-  }
-}
-
-function cutName(name: Buffer): string {
-  return name.subarray(0, 64).toString().replaceAll('\ufffd', '_');
 }
 
 /** For a job whose claim is lost, of which its container tells the ids. Assumes the job's lock. */

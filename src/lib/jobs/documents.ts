@@ -1,4 +1,5 @@
-// The shapes of a job's records on disk, checked by hand: every job's process reads them.
+// The shapes of a job's records on disk, checked by hand: every job's process reads them. None of them makes the directory of a job
+// that has been closed again, as it would be a slot that nobody has.
 
 import type { TerminalStatus } from '../ploy/wire.ts';
 import { defineDocument } from '../state/document.ts';
@@ -26,6 +27,7 @@ const statuses: Readonly<Record<TerminalStatus, true>> = {
 
 export const claimDocument = defineDocument<JobClaim>({
   version: 1,
+  needsDirectory: true,
   parse: ({ version: _, ...raw }) => {
     for (const name of ['source', 'claimedAt', 'runId', 'jobId']) requireText(raw, name);
     return raw as unknown as JobClaim;
@@ -35,6 +37,7 @@ export const claimDocument = defineDocument<JobClaim>({
 /** What does not stand here is only shown to people, or sent as it is. */
 export const progressDocument = defineDocument<JobProgress>({
   version: 1,
+  needsDirectory: true,
   parse: ({ version: _, ...raw }) => {
     for (const name of ['phase', 'since']) requireText(raw, name);
     const { phase, containerId, cancelled, logs, end, steps } = raw;
@@ -50,6 +53,7 @@ export const progressDocument = defineDocument<JobProgress>({
 
 export const completionDocument = defineDocument<JobCompletion>({
   version: 1,
+  needsDirectory: true,
   parse: ({ version: _, ...raw }) => {
     requireText(raw, 'decidedAt');
     const { body, attempts, settled } = raw;

@@ -15,6 +15,8 @@ export type WriteOptions = {
   mode?: number;
   /** Keeps the content that is replaced as `<name>.previous`. */
   keepPrevious?: boolean;
+  /** False: a directory that has gone does not come back, and the write fails with ENOENT. Default true. */
+  makeDirectory?: boolean;
 };
 
 /** Content that is on disk, whole and synced, but not yet under its name. */
@@ -35,7 +37,7 @@ export async function writeFileAtomic(
   body: string | Uint8Array,
   options: WriteOptions = {},
 ): Promise<void> {
-  const staged = await stageFile(path, body, options.mode);
+  const staged = await stageFile(path, body, options);
   try {
     await staged.publish({ keepPrevious: options.keepPrevious ?? false });
   } finally {
@@ -44,13 +46,18 @@ export async function writeFileAtomic(
 }
 
 /** Prepares the new content of `path`; the caller publishes or discards it. */
-export async function stageFile(path: string, body: string | Uint8Array, mode = 0o600): Promise<StagedFile> {
+export async function stageFile(
+  path: string,
+  body: string | Uint8Array,
+  { mode = 0o600, makeDirectory = true }: Pick<WriteOptions, 'mode' | 'makeDirectory'> = {},
+): Promise<StagedFile> {
   const bytes = typeof body === 'string' ? Buffer.from(body) : toBuffer(body);
-  return await stage(path, async (staging) => {
+  const fill = async (staging: string): Promise<number> => {
     await writeStagingFile(staging, bytes, { mode });
     await requireSameContent(staging, bytes);
     return bytes.length;
-  });
+  };
+  return await stage(path, fill, makeDirectory);
 }
 
 /** The same for content of unknown length. An error of the source is thrown as it is. */
@@ -78,12 +85,16 @@ export async function stageStream(path: string, source: AsyncIterable<Uint8Array
   });
 }
 
-async function stage(path: string, fill: (staging: string) => Promise<number>): Promise<StagedFile> {
+async function stage(
+  path: string,
+  fill: (staging: string) => Promise<number>,
+  makeDirectory = true,
+): Promise<StagedFile> {
   const directory = dirname(path);
   const staging = newStagingPath(directory);
   keepFileSizeErrors();
   try {
-    await ensureDirectory(directory);
+    if (makeDirectory) await ensureDirectory(directory);
     await sweepStaging(directory);
     await requireReplaceable(path);
     const sizeBytes = await fill(staging);

@@ -17,6 +17,8 @@ export type DocumentDefinition<T extends object> = {
   parse(raw: RawDocument): T;
   /** Brings an older version's document into this version's shape. Without it older versions count as wrong shape. */
   migrate?(raw: RawDocument, version: number): RawDocument;
+  /** It lies in a directory that goes with it, and that no write makes again. */
+  readonly needsDirectory?: true;
 };
 
 export type ReadResult<T> =
@@ -69,7 +71,8 @@ export async function writeDocument<T extends object>(
   definition: DocumentDefinition<T>,
   value: T,
 ): Promise<void> {
-  await writeFileAtomic(path, renderStateDocument(definition, value), { keepPrevious: true });
+  const makeDirectory = definition.needsDirectory !== true;
+  await writeFileAtomic(path, renderStateDocument(definition, value), { keepPrevious: true, makeDirectory });
 }
 
 /** Writes only what differs from the file, so that an idle tick writes nothing. True if it has written. */

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { countAnswers, readAnswers } from '../../../src/lib/jobs/answers.ts';
-import { setStraysAside } from '../../../src/lib/jobs/book.ts';
+import { setStraysAside } from '../../../src/lib/jobs/strays.ts';
 import { systemClock } from '../../../src/lib/time.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
