@@ -17,9 +17,10 @@ export async function commitBaseline(
   { runId, jobId, signal }: { runId: string; jobId: string; signal: AbortSignal },
 ): Promise<boolean> {
   const ctx = { signal };
-  const { commit: before, treeOut, readCommitTree } = await (lookAfter?.() ?? stageAfter(ctx, paths));
+  const { commit: before, treeOut, commitTree } = await (lookAfter?.() ?? stageAfter(ctx, paths));
   const { commit: head, ref = 'HEAD' } = await readHead(paths.workspace);
-  if (treeOut === (await (head === before ? readCommitTree() : readTree(ctx, paths, head)))) return false;
+  const headTree = head === before ? commitTree : undefined;
+  if (treeOut === (headTree ?? (await readTree(ctx, paths, head)))) return false;
   const date = `${Math.floor(clock.now().getTime() / 1000)} +0000`;
   const env = {
     ...{ GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_AUTHOR_DATE: date },

@@ -6,7 +6,7 @@ import { isRecord } from '../../state/shape.ts';
 import { askGit, type GitContext, openGit } from './git.ts';
 import type { WorkspacePaths } from './paths.ts';
 import { readHead } from './repository.ts';
-import { beginIndex, stageWorkspace } from './stage.ts';
+import { stageWorkspace } from './stage.ts';
 
 export type Before = { commit: string; tree: string };
 
@@ -15,7 +15,11 @@ export async function writeBefore(paths: WorkspacePaths, before: Before): Promis
 }
 
 /** The workspace as a job has left it, beside what it was before. */
-export type After = Before & { treeOut: string; readCommitTree(): Promise<string> };
+export type After = Before & {
+  treeOut: string;
+  /** Undefined where it has to be asked for. */
+  commitTree: string | undefined;
+};
 
 /** For whoever tells several things of one workspace: it is looked at once, as nobody changes it meanwhile. */
 export type Looked = { lookAfter?: () => Promise<After> };
@@ -38,14 +42,9 @@ export async function stageAfter(ctx: GitContext, paths: WorkspacePaths): Promis
     () => true,
     () => false,
   );
-  if (!hasIndex) await beginIndex(ctx, paths, before.commit);
-  const treeOut = await stageWorkspace(ctx, paths);
-  let tree: Promise<string> | undefined;
-  const readCommitTree = (): Promise<string> => {
-    tree ??= readTree(ctx, paths, before.commit);
-    return tree;
-  };
-  return { ...before, treeOut, readCommitTree };
+  const { commit } = before;
+  const staged = await stageWorkspace(ctx, paths, hasIndex ? { commit } : { base: commit, commit });
+  return { ...before, treeOut: staged.tree, commitTree: staged.commitTree };
 }
 
 /** Where the record is lost: as if the job had begun with what HEAD has now. */

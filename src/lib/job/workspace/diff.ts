@@ -30,11 +30,11 @@ export async function collectDiff(
   signal: AbortSignal,
 ): Promise<Diff | undefined> {
   const git = { signal };
-  const { commit, treeOut, readCommitTree } = await (lookAfter?.() ?? stageAfter(git, paths));
-  const isSame = treeOut === (await readCommitTree());
-  const stat = isSame
-    ? undefined
-    : parseShortStat(await askGit(git, paths, [...diffArgs, '--shortstat', commit]));
+  const { commit, treeOut, commitTree } = await (lookAfter?.() ?? stageAfter(git, paths));
+  const stat =
+    treeOut === commitTree
+      ? undefined
+      : parseShortStat(await askGit(git, paths, [...diffArgs, '--shortstat', commit]));
   if (stat === undefined) {
     await rm(paths.diff, { force: true });
     return undefined;

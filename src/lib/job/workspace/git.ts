@@ -74,18 +74,36 @@ export function streamGit(
   return streamProgram(...gitProgram(ctx, place, args, {}));
 }
 
+/**
+ * Several commands of git in one process of ours, as starting one costs more than what most of them do. The script is constant:
+ * `git "$@"` in it is git with its settings, and `$1` up to there are the words, which it has to shift away.
+ */
+export async function runGitScript(
+  { signal }: GitContext,
+  place: GitPlace,
+  script: string,
+  words: readonly string[],
+): Promise<string> {
+  const argv: Argv = ['sh', '-c', `umask 022\n${script}`, 'sh', ...words, ...settings];
+  const { stdout } = await runProgram(argv, gitOptions(signal, place));
+  return stdout;
+}
+
 function gitProgram(
   { signal }: GitContext,
-  { git, workspace }: GitPlace,
+  place: GitPlace,
   args: readonly string[],
-  { input, env = {} }: Extra,
+  { input, env }: Extra,
 ): [Argv, ProgramOptions] {
+  const options = gitOptions(signal, place, env);
+  return [withOpenUmask('git', ...settings, ...args), input === undefined ? options : { ...options, input }];
+}
+
+function gitOptions(
+  signal: AbortSignal,
+  { git, workspace }: GitPlace,
+  env: Extra['env'] = {},
+): ProgramOptions {
   const places = { GIT_DIR: git, GIT_WORK_TREE: workspace, GIT_INDEX_FILE: join(git, 'index') };
-  return [
-    withOpenUmask('git', ...settings, ...args),
-    {
-      ...{ signal, timeoutMs: gitMs, cwd: workspace, env: { ...closedEnv, ...places, ...env } },
-      ...(input === undefined ? {} : { input }),
-    },
-  ];
+  return { signal, timeoutMs: gitMs, cwd: workspace, env: { ...closedEnv, ...places, ...env } };
 }

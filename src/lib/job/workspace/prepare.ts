@@ -14,7 +14,7 @@ import { openGit } from './git.ts';
 import { hydrateWorkspace } from './hydrate.ts';
 import { type WorkspacePaths, workspacePaths } from './paths.ts';
 import { readHead } from './repository.ts';
-import { beginIndex, stageWorkspace } from './stage.ts';
+import { stageWorkspace } from './stage.ts';
 
 export type ContainerExecution = Extract<Execution, { kind: 'container' }>;
 
@@ -86,8 +86,8 @@ async function makeDirectories(paths: WorkspacePaths, needsTmp: boolean): Promis
 async function recordBefore(paths: WorkspacePaths, signal: AbortSignal): Promise<void> {
   await openGit(paths);
   const { commit } = await readHead(paths.workspace);
-  await beginIndex({ signal }, paths, commit);
-  await writeBefore(paths, { commit, tree: await stageWorkspace({ signal }, paths) });
+  const { tree } = await stageWorkspace({ signal }, paths, { base: commit });
+  await writeBefore(paths, { commit, tree });
 }
 
 async function isThere(path: string): Promise<boolean> {

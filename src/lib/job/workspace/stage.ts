@@ -3,21 +3,49 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InputError } from '../../errors.ts';
-import { askGit, type GitContext, type GitPlace, runGit, streamGit } from './git.ts';
+import { askGit, type GitContext, type GitPlace, runGit, runGitScript, streamGit } from './git.ts';
 import { isDirectory, readHead } from './repository.ts';
 
 type Link = { path: string; commit: string };
 
 const noObject = '0'.repeat(40);
 
-/** Begins the index with a commit or tree. What is tracked stays so, though a rule ignores it. */
-export async function beginIndex(ctx: GitContext, place: GitPlace, base: string): Promise<void> {
-  await runGit(ctx, place, ['read-tree', base]);
+/** What the index begins with, and what its tree is compared with. */
+export type StageAbout = {
+  /** A commit or tree; what is tracked there stays so, though a rule ignores it. Without it the index goes on as it is. */
+  base?: string;
+  /** A commit whose tree is told as well. */
+  commit?: string;
+};
+
+/** `commitTree` is undefined where it was not asked for or is not there. */
+export type Staged = { tree: string; commitTree: string | undefined };
+
+/** Ends before anything is staged where there are submodules, or where that cannot be told. */
+const wholeScript = `
+base=$1 commit=$2 && shift 2 || exit 1
+if [ -n "$base" ]; then git "$@" read-tree "$base" || exit; fi
+git "$@" ls-files --stage -z >"$GIT_DIR/entries" || exit
+grep -qz "^160000 " "$GIT_DIR/entries"
+[ $? -eq 1 ] || exit 0
+git "$@" add --all -- . && git "$@" write-tree || exit
+[ -z "$commit" ] || git "$@" rev-parse --verify --quiet "$commit^{tree}" || :
+`;
+
+/** Everything in the workspace but what is ignored goes into the index. */
+export async function stageWorkspace(
+  ctx: GitContext,
+  place: GitPlace,
+  { base = '', commit = '' }: StageAbout = {},
+): Promise<Staged> {
+  const trees = await runGitScript(ctx, place, wholeScript, [base, commit]);
+  const [tree = '', commitTree] = trees.split('\n').filter((line) => line !== '');
+  if (tree !== '') return { tree, commitTree };
+  await stageAround(ctx, place, await listLinks(ctx, place));
+  return { tree: await askGit(ctx, place, ['write-tree']), commitTree: undefined };
 }
 
-/** Everything in the workspace but what is ignored goes into the index. Gives its tree. Assumes `beginIndex`. */
-export async function stageWorkspace(ctx: GitContext, place: GitPlace): Promise<string> {
-  const links = await listLinks(ctx, place);
+async function stageAround(ctx: GitContext, place: GitPlace, links: readonly Link[]): Promise<void> {
   if (links.length > 0)
     await updateIndex(
       ctx,
@@ -40,7 +68,6 @@ export async function stageWorkspace(ctx: GitContext, place: GitPlace): Promise<
       place,
       kept.map(({ path, commit }) => `160000 ${commit}\t${path}`),
     );
-  return await askGit(ctx, place, ['write-tree']);
 }
 
 async function updateIndex(ctx: GitContext, place: GitPlace, entries: readonly string[]): Promise<void> {
