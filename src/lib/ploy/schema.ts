@@ -4,6 +4,9 @@ import { type FileSection, parseEntries } from './entries.ts';
 import { normalizeStack } from './stack.ts';
 import { jobTypes } from './wire.ts';
 
+// What checks one document and ends is not worth compiling.
+z.config({ jitless: true });
+
 /** Ids become directories, labels and parts of a path. */
 const id = z.string().regex(/^[0-9A-Za-z][\w-]{0,127}$/, 'is no id');
 const sha40 = z.string().regex(/^[0-9a-f]{40}$/, 'is not 40 hex digits');
