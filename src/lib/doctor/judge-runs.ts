@@ -10,8 +10,9 @@ import { type Finding, failure, ok, orOk, plural, warning } from './finding.ts';
 /** `text`: somebody is named in the file of a lock that nobody holds. */
 export type LockFacts = { name: string; held: boolean; holder?: LockHolder; text: boolean };
 
-/** No run of ours holds a lock for longer; a person's `reeve lock` may. */
+/** No run of ours holds a lock for longer but those of a job and of a backup; a person's `reeve lock` may. */
 const longHoldMs = 30 * 60_000;
+const longRuns = /^reeve (job run|backup)\b/;
 
 export function judgeLocks(locks: readonly LockFacts[], now: Date): Finding[] {
   const held = locks.filter(({ held }) => held);
@@ -28,7 +29,7 @@ function judgeHolder({ name, holder }: LockFacts, now: Date): Finding {
   const sinceMs = now.getTime() - Date.parse(holder.since ?? '');
   const since = Number.isNaN(sinceMs) ? '' : `, for ${formatDuration(Math.max(0, sinceMs))}`;
   const what = `held by pid ${holder.pid}, \`${holder.command}\`${since}`;
-  if (!(sinceMs > longHoldMs)) return ok(what, { where });
+  if (!(sinceMs > longHoldMs) || longRuns.test(holder.command)) return ok(what, { where });
   return warning(what, { where, fix: `if it hangs, kill ${holder.pid}: the lock goes with it` });
 }
 

@@ -154,6 +154,16 @@ describe('locks', () => {
     ]);
   });
 
+  it.each(['reeve job run', 'reeve backup', 'reeve backup verify'])(
+    'held by `%s` for hours are in order',
+    (command) => {
+      const old = { ...holder, command, since: ago(7200) };
+      expect(judgeLocks([{ name: 'job@a', held: true, holder: old, text: true }], now)).toEqual([
+        { level: 'ok', what: `held by pid 7, \`${command}\`, for 2h`, where: 'lock job@a' },
+      ]);
+    },
+  );
+
   it('that are free are one line, what killed runs left in them included', () => {
     expect(judgeLocks([{ name: 'status', held: false, text: false }], now)).toEqual([
       { level: 'ok', what: 'none is held' },
