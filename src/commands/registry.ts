@@ -14,7 +14,7 @@ const convergeOption: OptionSpec = {
 export const groupSummaries: Readonly<Record<string, string>> = {
   api: "the node's own HTTP APIs, each on a socket of systemd's",
   config: 'check, show and describe the configuration',
-  job: 'run, list, show, follow and cancel jobs of the control plane',
+  job: 'list, show, follow and cancel jobs of the control plane',
   node: 'what a node needs to be one',
   units: 'list, render and verify the systemd units of this machine',
 };
