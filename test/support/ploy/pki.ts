@@ -17,6 +17,8 @@ export type Pki = {
   /** A node certificate of the right authority that has run out. */
   expired(): CertificateFiles;
   issueNode(nodeId: string): CertificateFiles;
+  /** Good from and until these days, counted from now. */
+  issueDated(nodeId: string, fromDays: number, toDays: number): CertificateFiles;
   /** Another one than `server`, as a renewal gives. */
   issueServer(): CertificateFiles;
   /** PEM to PEM; throws where openssl refuses the request. */
@@ -54,6 +56,8 @@ export function createPki(directory: string, nodeId = 'node-1'): Pki {
     expired: () =>
       issue(ca, join(directory, 'expired'), `/O=Ploy/CN=node:${nodeId}`, nodeExtensions(nodeId), -1),
     issueNode,
+    issueDated: (id, fromDays, toDays) =>
+      issueDated(ca, join(directory, `dated-${nextSerial()}`), { id, fromDays, toDays }),
     issueServer: () => issueServer(`server-${serials}`),
     signRequest: (csr, commonName) => signRequest(ca, directory, csr, commonName),
   };
@@ -89,6 +93,37 @@ function issue(
   createKey(files.key);
   const request = openssl(['req', '-new', '-sha256', '-key', files.key, '-subj', subject]);
   writeFileSync(files.cert, sign(ca, directory, request, extensions, days));
+  return files;
+}
+
+/** Of what makes certificates only `openssl ca` dates them at will. */
+function issueDated(
+  ca: CertificateFiles,
+  directory: string,
+  about: { id: string; fromDays: number; toDays: number },
+): CertificateFiles {
+  mkdirSync(directory, { recursive: true });
+  const files = filesIn(directory);
+  const at = (name: string): string => join(directory, name);
+  createKey(files.key);
+  const subject = `/O=Ploy/CN=node:${about.id}`;
+  const request = openssl(['req', '-new', '-sha256', '-key', files.key, '-subj', subject]);
+  writeFileSync(at('request'), request);
+  writeFileSync(at('index'), '');
+  writeFileSync(at('serial'), `${nextSerial()}\n`);
+  const sections = [
+    ...['[ca]', 'default_ca=own', '[own]', `database=${at('index')}`, `serial=${at('serial')}`],
+    ...[`new_certs_dir=${directory}`, 'default_md=sha256', 'policy=any', 'x509_extensions=node'],
+    ...['[any]', 'organizationName=supplied', 'commonName=supplied', '[node]', ...nodeExtensions(about.id)],
+  ];
+  writeFileSync(at('config'), `${sections.join('\n')}\n`);
+  const date = (days: number): string =>
+    new Date(Date.now() + days * 86_400_000).toISOString().replace(/[-:T]|\.\d+/g, '');
+  openssl([
+    ...['ca', '-batch', '-notext', '-config', at('config'), '-cert', ca.cert, '-keyfile', ca.key],
+    ...['-startdate', date(about.fromDays), '-enddate', date(about.toDays)],
+    ...['-in', at('request'), '-out', files.cert],
+  ]);
   return files;
 }
 
