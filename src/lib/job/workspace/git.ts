@@ -3,6 +3,7 @@
 // somebody has written there is ever run.
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { CommandError, StepError } from '../../errors.ts';
 import { type Argv, type ProgramOptions, runProgram, streamProgram } from '../../exec/run.ts';
 import { withOpenUmask } from './programs.ts';
 import { requireOwnObjects } from './repository.ts';
@@ -52,8 +53,7 @@ export async function runGit(
   args: readonly string[],
   extra: Extra = {},
 ): Promise<string> {
-  const { stdout } = await runProgram(...gitProgram(ctx, place, args, extra));
-  return stdout;
+  return await readGit(...gitProgram(ctx, place, args, extra));
 }
 
 /** Its answer of one line. */
@@ -66,12 +66,16 @@ export async function askGit(
   return (await runGit(ctx, place, args, extra)).trim();
 }
 
-export function streamGit(
+export async function* streamGit(
   ctx: GitContext,
   place: GitPlace,
   args: readonly string[],
-): AsyncIterable<Uint8Array> {
-  return streamProgram(...gitProgram(ctx, place, args, {}));
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* streamProgram(...gitProgram(ctx, place, args, {}));
+  } catch (error) {
+    throw inItsWords(error);
+  }
 }
 
 /**
@@ -85,8 +89,23 @@ export async function runGitScript(
   words: readonly string[],
 ): Promise<string> {
   const argv: Argv = ['sh', '-c', `umask 022\n${script}`, 'sh', ...words, ...settings];
-  const { stdout } = await runProgram(argv, gitOptions(signal, place));
-  return stdout;
+  return await readGit(argv, gitOptions(signal, place));
+}
+
+async function readGit(argv: Argv, options: ProgramOptions): Promise<string> {
+  try {
+    return (await runProgram(argv, options)).stdout;
+  } catch (error) {
+    throw inItsWords(error);
+  }
+}
+
+/** What git says of it, and not with which of its many words it was asked. */
+function inItsWords(error: unknown): unknown {
+  if (!(error instanceof CommandError) || error.code !== 'status') return error;
+  const words = error.lastLines.match(/^(?:error|fatal): .+$/gm)?.map((line) => line.replace(/^\w+: /, ''));
+  if (words === undefined) return error;
+  return new StepError(`git cannot use the workspace: ${words.slice(0, 3).join('; ')}`, { cause: error });
 }
 
 function gitProgram(

@@ -5,7 +5,14 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitUntil } from '../../abort.ts';
-import { CommandError, describeError, InputError, ReeveError, UnavailableError } from '../../errors.ts';
+import {
+  CommandError,
+  describeError,
+  InputError,
+  ReeveError,
+  StepError,
+  UnavailableError,
+} from '../../errors.ts';
 import { type Argv, type ProgramOptions, runProgram, streamProgram } from '../../exec/run.ts';
 import { createMemberCheck, type MemberLimits, parseMember } from './members.ts';
 import { withOpenUmask } from './programs.ts';
@@ -104,7 +111,9 @@ function explain(what: string, error: unknown, signal: AbortSignal): ReeveError 
     return new UnavailableError(`cannot take ${what}: interrupted`, { code: 'interrupted' });
   const message = `cannot take ${what}: ${describeError(error)}`;
   if (error instanceof CommandError) {
-    if (error.code !== 'status' || isOurs(error)) return error;
+    if (error.code !== 'status') return error;
+    const fault = findOurFault(error);
+    if (fault !== undefined) return new StepError(`cannot take ${what}: ${fault}`, { cause: error });
     const words = error.lastLines.split('\n').find((line) => line.trim() !== '' && !line.startsWith('sh:'));
     return new InputError(`cannot take ${what}: ${words?.trim() ?? 'it cannot be read'}`, { cause: error });
   }
@@ -114,6 +123,6 @@ function explain(what: string, error: unknown, signal: AbortSignal): ReeveError 
 }
 
 /** A full or failing disk is not the archive's fault. */
-function isOurs({ lastLines }: CommandError): boolean {
-  return /No space left|Disk quota|Read-only file system|Input\/output error/.test(lastLines);
+function findOurFault({ lastLines }: CommandError): string | undefined {
+  return /^.*(?:No space left|Disk quota|Read-only file system|Input\/output error).*$/m.exec(lastLines)?.[0];
 }
