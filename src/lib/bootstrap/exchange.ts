@@ -19,7 +19,7 @@ export type Issued = { key: string; certificate: string; caBundle: string; beare
 
 type ExchangeContext = Pick<BaseContext, 'clock' | 'log' | 'signal'>;
 
-const attempts = 5;
+const patientAttempts = 5;
 const timeoutMs = 10_000;
 
 /** The server has answered, and will answer the same to this token again. */
@@ -29,19 +29,28 @@ export class RefusedError extends UnavailableError {
   }
 }
 
-/** Throws RefusedError where the last answer was a refusal, UnavailableError where there was none. */
+/** What it has issued cannot be used, and the token is used up. */
+class UnusableError extends RefusedError {}
+
+/** `patient`: five attempts with their waits; `once`: for whoever has something else to do. */
+export type Patience = 'patient' | 'once';
+
+type Exchange = { token: string; tokenFile: string; request: CertificateRequest };
+
+/** Throws RefusedError where the last answer was a refusal or cannot be used, UnavailableError where there was none. */
 export async function exchangeToken(
   ctx: ExchangeContext,
   jobs: JobsConfig,
-  { token, tokenFile, request }: { token: string; tokenFile: string; request: CertificateRequest },
+  { patience, ...exchange }: Exchange & { patience: Patience },
 ): Promise<Issued> {
+  const attempts = patience === 'patient' ? patientAttempts : 1;
   const http = await openServer(jobs, ctx.signal);
   try {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await exchangeOnce(http, jobs, { token, tokenFile, request });
+        return await exchangeOnce(http, jobs, exchange);
       } catch (error) {
-        const isLast = attempt === attempts || ctx.signal.aborted;
+        const isLast = attempt === attempts || ctx.signal.aborted || error instanceof UnusableError;
         if (isLast || !(error instanceof UnavailableError)) throw error;
         ctx.log.warning(`${describeError(error)}; it is tried again`, { attempt });
       }
@@ -73,7 +82,7 @@ async function openServer(
 async function exchangeOnce(
   http: HttpClient,
   { nodeId, serverUrl }: JobsConfig,
-  { token, tokenFile, request }: { token: string; tokenFile: string; request: CertificateRequest },
+  { token, tokenFile, request }: Exchange,
 ): Promise<Issued> {
   const { status, body } = await http.send({
     method: 'POST',
@@ -83,7 +92,7 @@ async function exchangeOnce(
     timeoutMs,
   });
   if (status === 200) return parseIssued(body, request.key);
-  const words = readErrorText(body).replaceAll(token, '***');
+  const words = readErrorText(body, token);
   const message = `cannot get a certificate for node "${nodeId}" from ${serverUrl}: ${explainStatus(status, words, { nodeId, tokenFile })}`;
   throw status >= 500 ? new UnavailableError(message) : new RefusedError(message);
 }
@@ -98,7 +107,7 @@ function explainStatus(status: number, words: string, about: { nodeId: string; t
   return `the server answered ${said}`;
 }
 
-/** Throws UnavailableError where it is not what it should be: nothing has been written then. */
+/** Throws UnusableError where it is not what it should be: nothing has been written then. */
 function parseIssued(body: Buffer, key: string): Issued {
   try {
     const raw: unknown = JSON.parse(body.toString('utf8'));
@@ -117,8 +126,9 @@ function parseIssued(body: Buffer, key: string): Issued {
     requireFitting(issued, typeof fingerprint === 'string' ? fingerprint : '');
     return issued;
   } catch (error) {
-    const message = `cannot use the certificate that the server has issued: ${describeError(error)}`;
-    throw new UnavailableError(message, { cause: error });
+    throw new UnusableError(
+      `cannot use the certificate that the server has issued: ${describeError(error)}: the bootstrap token is used up with it, another one is needed`,
+    );
   }
 }
 

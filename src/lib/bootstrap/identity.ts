@@ -11,7 +11,7 @@ import { bootstrapTokenFile } from '../ploy/names.ts';
 import { defineDocument, readDocument, writeDocument } from '../state/document.ts';
 import { fileError } from '../state/file-error.ts';
 import { requireText } from '../state/shape.ts';
-import { exchangeToken, RefusedError } from './exchange.ts';
+import { exchangeToken, type Patience, RefusedError } from './exchange.ts';
 import { dropPending, installIssued, pendingPath, readPending, writePending } from './install.ts';
 import { isRenewalDue } from './plan.ts';
 import { buildCertificateRequest } from './request.ts';
@@ -22,35 +22,39 @@ export type IdentityContext = Pick<
 >;
 
 /** Five attempts of ten seconds with their waits: whoever exchanges the token is done by then. */
-const lockWaitMs = 90_000;
+const lockWaitMs = { patient: 90_000, once: 0 };
 
 /**
  * Makes sure of certificate, key, authority and token. Throws ConfigError where there is no bootstrap token to exchange,
- * UnavailableError where the server does not give them.
+ * UnavailableError where the server does not give them, BusyError where another one asks for them too long.
  */
-export async function ensureIdentity(ctx: IdentityContext, jobs: JobsConfig): Promise<'present' | 'issued'> {
+export async function ensureIdentity(
+  ctx: IdentityContext,
+  jobs: JobsConfig,
+  patience: Patience = 'patient',
+): Promise<'present' | 'issued'> {
   if (!jobs.http.tls.enabled) return 'present';
   if ((await hasCertificate(jobs)) && !(await exists(pendingPath(ctx)))) return 'present';
   const work = async (): Promise<'present' | 'issued'> => {
     if (await finishPending(ctx, jobs)) return 'issued';
     if (await hasCertificate(jobs)) return 'present';
-    await issue(ctx, jobs);
+    await issue(ctx, jobs, patience);
     return 'issued';
   };
-  return await withLock(ctx, 'bootstrap', work, { waitMs: lockWaitMs });
+  return await withLock(ctx, 'bootstrap', work, { waitMs: lockWaitMs[patience] });
 }
 
-/** True where a certificate that runs out has been replaced: a new bootstrap token in place is the word for it. */
+/** Tries once. True where a certificate that runs out has been replaced: a new bootstrap token in place is the word for it. */
 export async function renewIdentity(ctx: IdentityContext, jobs: JobsConfig): Promise<boolean> {
   const isDue = async (): Promise<boolean> =>
     jobs.http.tls.enabled && (await exists(bootstrapToken(ctx))) && (await runsOut(ctx, jobs));
   if (!(await isDue())) return false;
   const work = async (): Promise<boolean> => {
     if (!(await isDue())) return false;
-    await issue(ctx, jobs);
+    await issue(ctx, jobs, 'once');
     return true;
   };
-  return await withLock(ctx, 'bootstrap', work, { waitMs: lockWaitMs });
+  return await withLock(ctx, 'bootstrap', work, { waitMs: lockWaitMs.once });
 }
 
 function bootstrapToken({ overrides }: Pick<BaseContext, 'overrides'>): string {
@@ -79,14 +83,14 @@ async function finishPending(ctx: IdentityContext, jobs: JobsConfig): Promise<bo
 }
 
 /** Assumes `bootstrap`. */
-async function issue(ctx: IdentityContext, jobs: JobsConfig): Promise<void> {
+async function issue(ctx: IdentityContext, jobs: JobsConfig, patience: Patience): Promise<void> {
   const tokenFile = bootstrapToken(ctx);
   const token = await readBootstrapToken(jobs, tokenFile);
   await requireUnrefused(ctx, tokenFile);
   ctx.log.info('exchanging the bootstrap token for a certificate', { node: jobs.nodeId });
   try {
     const request = await buildCertificateRequest(jobs.nodeId, ctx.signal);
-    const issued = await exchangeToken(ctx, jobs, { token, tokenFile, request });
+    const issued = await exchangeToken(ctx, jobs, { token, tokenFile, request, patience });
     await writePending(ctx, issued);
     await installIssued(ctx, jobs, issued);
   } catch (error) {
@@ -100,8 +104,11 @@ async function issue(ctx: IdentityContext, jobs: JobsConfig): Promise<void> {
 
 async function readBootstrapToken({ nodeId }: JobsConfig, path: string): Promise<string> {
   try {
-    return (await readFile(path, 'utf8')).trim();
+    const token = (await readFile(path, 'utf8')).trim();
+    if (/^[\x21-\x7e]+$/.test(token)) return token;
+    throw new ConfigError(`cannot get a certificate for node "${nodeId}": what is in ${path} is no token`);
   } catch (error) {
+    if (error instanceof ConfigError) throw error;
     if (systemErrorCode(error) !== 'ENOENT') throw fileError('read', path, error);
     throw new ConfigError(
       `cannot get a certificate for node "${nodeId}": there is no bootstrap token in ${path}: issue one (POST /v1/bootstrap/tokens) and put it there`,
@@ -152,7 +159,10 @@ async function noteRefusal(ctx: IdentityContext, tokenFile: string, message: str
 
 /** Which file it was, without a word of what is in it. */
 async function identify(path: string): Promise<string> {
-  const { ino, size, mtimeMs } = await stat(path);
+  const about = await stat(path).catch(() => undefined);
+  // Removed meanwhile: a new one is another in any case.
+  if (about === undefined) return 'none';
+  const { ino, size, mtimeMs } = about;
   return `${ino}-${size}-${Math.round(mtimeMs)}`;
 }
 

@@ -205,7 +205,7 @@ function requireSuccess(action: string, answer: HttpAnswer, token: string): void
 
 /** A server that repeats the token in its answer does not make us tell it. */
 function refusal(action: string, { status, body }: HttpAnswer, token: string): ControlPlaneError {
-  const answer = readErrorText(body).replaceAll(token, '***');
+  const answer = readErrorText(body, token);
   const words = answer === '' ? '' : `: ${answer}`;
   return new ControlPlaneError(`cannot ${action}: the server answered ${status}${words}`, { status, answer });
 }

@@ -61,9 +61,12 @@ export async function reportToJobs(ctx: Context, jobs: JobsConfig): Promise<Outc
   }
 }
 
-/** A renewal that fails leaves the certificate in use, which is still good. */
+/**
+ * Once, and without waiting: other reports of this beat must not be late for it, and a claim asks patiently. A renewal that fails
+ * leaves the certificate in use, which is still good.
+ */
 async function makeReady(ctx: Context, jobs: JobsConfig): Promise<void> {
-  await ensureIdentity(ctx, jobs);
+  await ensureIdentity(ctx, jobs, 'once');
   try {
     if (await renewIdentity(ctx, jobs)) ctx.log.info('the certificate has been renewed');
   } catch (error) {

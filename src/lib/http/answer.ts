@@ -51,9 +51,10 @@ async function* readChunks(
   }
 }
 
-/** The server's own words of an answer that is no success, for a message: JSON {error}, or plain text. */
-export function readErrorText(body: Buffer): string {
-  const text = body.subarray(0, 4096).toString('utf8').trim();
+/** The server's own words of an answer that is no success, for a message: JSON {error}, or plain text. Never the secret, whole or cut. */
+export function readErrorText(body: Buffer, secret: string): string {
+  const whole = body.subarray(0, 65_536).toString('utf8');
+  const text = (secret === '' ? whole : whole.replaceAll(secret, '***')).slice(0, 4096).trim();
   const said = parseError(text) ?? text;
   return said.replaceAll(/\s+/g, ' ').slice(0, 300);
 }

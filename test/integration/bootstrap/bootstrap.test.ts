@@ -111,15 +111,40 @@ describe('a node without a certificate', () => {
   it('R35: a refused token is tried five times, told in one sentence, and then left alone', async () => {
     const machine = await makeJobsMachine({ bootstrap: true });
     writeSecret(machine.files.bootstrapToken, 'no-such-token');
-    const first = await machine.reeve('heartbeat');
+    const first = await machine.reeve('claim', '--window', '0');
     expect(first.status).toBe(69);
     expect(sentenceOfProgram(first)).toMatch(/the bootstrap token is refused \(401.*\): issue a new token/);
     expect(machine.ploy.requestsTo('bootstrap')).toHaveLength(5);
     expect(first.stderr).not.toContain('no-such-token');
-    writeFileSync(join(machine.stateDir, 'backoff/jobs.json'), '');
     const second = await machine.reeve('heartbeat');
     expect(second.status).toBe(69);
     expect(machine.ploy.requestsTo('bootstrap')).toHaveLength(5);
+  });
+
+  it('is asked for once by a heartbeat, so that no other report of its beat is late (P79)', async () => {
+    const machine = await aFreshMachine();
+    machine.ploy.faults.add({ kind: 'answer', status: 503, route: 'bootstrap' });
+    expect((await machine.reeve('heartbeat')).status).toBe(69);
+    expect(machine.ploy.requestsTo('bootstrap')).toHaveLength(1);
+  });
+
+  it('P79: a certificate that cannot be used is told as that, and its token is not tried again', async () => {
+    const machine = await aFreshMachine();
+    machine.ploy.faults.add({ kind: 'answer', status: 200, text: '{"certificate":"x"}', route: 'bootstrap' });
+    const end = await machine.reeve('claim', '--window', '0');
+    expect(end.status).toBe(69);
+    expect(sentenceOfProgram(end)).toMatch(
+      /cannot use the certificate that the server has issued: it has no ca_bundle: .* another one is needed/,
+    );
+    expect(machine.ploy.requestsTo('bootstrap')).toHaveLength(1);
+  });
+
+  it.each(['', 'two words', 'caf\u00e9'])('refuses a bootstrap token that is none: %j', async (token) => {
+    const machine = await makeJobsMachine({ bootstrap: true });
+    writeSecret(machine.files.bootstrapToken, token);
+    const end = await machine.reeve('heartbeat');
+    expect([end.status, sentenceOfProgram(end)]).toEqual([78, expect.stringContaining('is no token')]);
+    expect(machine.ploy.requestsTo('bootstrap')).toEqual([]);
   });
 
   it('finishes from the one file on disk what a crash has left half done', async () => {
