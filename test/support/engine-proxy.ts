@@ -14,6 +14,8 @@ export type EngineProxy = {
   /** Called with each line; what it returns is waited for. */
   beforeRequest: (line: string) => Promise<void> | void;
   beforeAnswer: (line: string) => Promise<void> | void;
+  /** What it returns is answered instead of asking the engine. */
+  answerInstead: (line: string) => { status: number; body: unknown } | undefined;
 };
 
 /** Tests that run side by side pass their own hook. */
@@ -27,6 +29,7 @@ export async function startEngineProxy(
     lines: [],
     beforeRequest: () => {},
     beforeAnswer: () => {},
+    answerInstead: () => undefined,
   };
   const open = new Set<Socket>();
   const server = createServer((incoming, outgoing) => {
@@ -54,6 +57,13 @@ async function forward(
   const line = `${incoming.method} ${incoming.url?.replace(/^\/v[\d.]+/, '').replace(/\?.*/, '')}`;
   proxy.lines.push(line);
   await proxy.beforeRequest(line);
+  const instead = proxy.answerInstead(line);
+  if (instead !== undefined) {
+    incoming.resume();
+    outgoing.writeHead(instead.status, { 'content-type': 'application/json', 'api-version': '1.41' });
+    outgoing.end(JSON.stringify(instead.body));
+    return;
+  }
   const { method, url, headers } = incoming;
   const onward = request({
     socketPath: engineSocket,

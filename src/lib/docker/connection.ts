@@ -140,7 +140,11 @@ function refusal(answer: Answer, call: Call): Error {
   const message = `cannot ${call.action}: ${answer.message}`;
   if (answer.status === 400) return new InputError(message);
   const temporary = answer.status === 502 || answer.status === 503 || answer.status === 504;
+  // What it can never do, no waiting makes possible.
+  if (answer.status === 501) return new EngineError(message, answer.status);
   // A question that fails inside the engine leaves us without the truth; a change that fails is that step's own error.
-  if (temporary || (answer.status >= 500 && call.method === 'GET')) return new UnavailableError(message);
+  if (temporary || (answer.status >= 500 && call.method === 'GET')) {
+    return new UnavailableError(message, { code: 'engine' });
+  }
   return new EngineError(message, answer.status);
 }

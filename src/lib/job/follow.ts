@@ -72,7 +72,12 @@ type FoundEnd =
 async function lookForEnd(session: JobSession): Promise<FoundEnd> {
   const { engine, containerId } = session;
   try {
-    await engine.waitContainer(containerId);
+    // Where waiting fails, the container itself may still tell.
+    await engine.waitContainer(containerId).catch((error: unknown) => {
+      session.requireGoingOn();
+      if (error instanceof ContainerMissingError) throw error;
+      session.ctx.log.debug(describeError(error), { job: session.claim.jobId });
+    });
     const details = await engine.inspectContainer(containerId);
     if (details === undefined || details.state === 'removing') return { kind: 'ended', end: undefined };
     const isOver = details.state === 'exited' || details.state === 'dead';

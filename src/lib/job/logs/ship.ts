@@ -43,7 +43,7 @@ export async function shipLog(session: JobSession, options: ShipOptions): Promis
     giveUpAtMs: () => (endedAtMs === undefined ? Number.POSITIVE_INFINITY : endedAtMs + patienceMs),
     isLastTry: () => isLate,
   });
-  await shipUntilEnd(session, options, send);
+  await shipUntilEnd(session, options, { send, isLate });
   session.change({ logs: { ...session.progress.logs, closed: true } });
 }
 
@@ -52,7 +52,11 @@ function keepMemoryFlat(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
 }
 
-async function shipUntilEnd(session: JobSession, options: ShipOptions, send: SendChunk): Promise<void> {
+async function shipUntilEnd(
+  session: JobSession,
+  options: ShipOptions,
+  { send, isLate }: { send: SendChunk; isLate: boolean },
+): Promise<void> {
   const { clock, signal } = session.ctx;
   let lostAtMs: number | undefined;
   for (;;) {
@@ -63,11 +67,17 @@ async function shipUntilEnd(session: JobSession, options: ShipOptions, send: Sen
     if (end === 'cut' || hadEnded !== options.hasEnded()) lostAtMs = undefined;
     else {
       lostAtMs ??= nowMs;
-      if (nowMs - lostAtMs > engineMs) throw end;
+      if (nowMs - lostAtMs > engineMs) return await giveUp(session, end, isLate);
     }
     await clock.sleep(250, signal);
     session.requireGoingOn();
   }
+}
+
+/** An engine that is there and has said no for so long does not keep the end of the job waiting; any other error is thrown. */
+async function giveUp(session: JobSession, error: UnavailableError, isLate: boolean): Promise<void> {
+  if (!isLate || error.code !== 'engine') throw error;
+  await tellLost(session, error);
 }
 
 /** `cut`: the stream ended before the container did. An error: the engine does not answer. */
@@ -140,10 +150,21 @@ async function judgeCut(session: JobSession, error: unknown): Promise<'gone' | U
     await session.tell('warn', `the log of job ${session.claim.jobId} is gone with its container`);
     return 'gone';
   }
+  // The engine keeps none: a container of somebody else's may have been made so.
+  if (error instanceof EngineError && error.status === 501) {
+    await tellLost(session, error);
+    return 'gone';
+  }
   // What the server's trouble has thrown is the run's end; the engine's is waited out.
   if (error instanceof UnavailableError && error.code !== 'control-plane') return error;
-  if (error instanceof EngineError) return new UnavailableError(describeError(error), { cause: error });
+  if (error instanceof EngineError) {
+    return new UnavailableError(describeError(error), { cause: error, code: 'engine' });
+  }
   throw error;
+}
+
+async function tellLost(session: JobSession, error: unknown): Promise<void> {
+  await session.tell('warn', `the log of job ${session.claim.jobId} is not whole: ${describeError(error)}`);
 }
 
 function createBatch(uploader: Uploader) {
