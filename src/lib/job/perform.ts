@@ -8,6 +8,7 @@ import type { CompletionBody } from '../ploy/wire.ts';
 import { planLimits } from './container/limits.ts';
 import { pullJobImage } from './container/pull.ts';
 import { buildJobContainer, containerName } from './container/spec.ts';
+import { askEngine } from './engine-away.ts';
 import { findContainer } from './find-container.ts';
 import type { JobFacts, JobStepKind } from './plan.ts';
 import type { JobSession } from './session.ts';
@@ -45,7 +46,10 @@ export const handlers: Readonly<Record<JobStepKind, Handler>> = {
     await decide(session, buildFailure({ error, durationMs: sinceClaim(session), isCancelled: true }));
   },
   prepare: (work) => orFail(work, () => prepare(work)),
-  create: (work) => orFail(work, () => create(work)),
+  create: async (work) => {
+    await work.session.record({ phase: 'creating' });
+    await orFail(work, () => create(work));
+  },
   start: startOrLeave,
   follow: async (work) => {
     const { followContainer } = await import('./follow.ts');
@@ -96,7 +100,9 @@ async function prepare(work: JobWork): Promise<void> {
   const { session } = work;
   const { execution, payload } = requireContainerWork(session);
   const signal = AbortSignal.any([session.ctx.signal, work.watch.signal]);
-  const pulled = session.time('pull', () => pullJobImage(session, execution.image, signal));
+  const pulled = session.time('pull', () =>
+    askEngine(session, signal, () => pullJobImage(session, execution.image, signal)),
+  );
   pulled.catch(() => {});
   const told = tellImage(session, execution.image);
   told.catch(() => {});
@@ -113,18 +119,19 @@ async function prepare(work: JobWork): Promise<void> {
 }
 
 async function create(work: JobWork): Promise<void> {
-  const { session, workspace } = work;
+  const { session, workspace, watch } = work;
   const { execution, payload } = requireContainerWork(session);
   const { overrides } = session.ctx;
   const { key } = session.place;
-  await session.record({ phase: 'creating' });
   const spec = buildJobContainer({
     ...{ key, execution, binds: workspace?.binds ?? [] },
     ...{ runId: session.claim.runId, jobId: session.claim.jobId },
     network: overrides.PLOY_DOCKER_NETWORK?.trim() || undefined,
     limits: payload.job_type === 'mig' ? {} : planLimits(overrides),
   });
-  const { id } = await session.time('create', () => createOnce(session, spec));
+  const { id } = await session.time('create', () =>
+    askEngine(session, watch.signal, () => createOnce(session, spec)),
+  );
   session.change({ containerId: id });
   work.container = 'created';
 }
@@ -147,7 +154,6 @@ async function createOnce(
 
 async function start(work: JobWork): Promise<void> {
   const { session, watch } = work;
-  await session.record({ phase: 'starting' });
   if ((await watch.look(Number.POSITIVE_INFINITY)) !== undefined) return;
   await session.time('start', () => session.engine.startContainer(session.containerId));
   work.container = 'running';
@@ -156,6 +162,7 @@ async function start(work: JobWork): Promise<void> {
 /** Where the engine did not answer, the container may run: that is not said to have failed, the next run looks. */
 async function startOrLeave(work: JobWork): Promise<void> {
   let lost: UnavailableError | undefined;
+  await work.session.record({ phase: 'starting' });
   await orFail(work, async () => {
     await start(work).catch((error: unknown) => {
       if (!(error instanceof UnavailableError)) throw error;

@@ -1,5 +1,9 @@
 // A disk that keeps no records while a job runs: the run fails, and nothing is lost or done twice by it.
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { engineSocket } from '../../support/engine.ts';
+import { startEngineProxy } from '../../support/engine-proxy.ts';
 import { fillDisk, mountSmall } from '../../support/full-disk.ts';
 import { type JobRuns, makeJobRuns } from '../../support/job-runs.ts';
 import { inspectAll } from '../../support/node.ts';
@@ -29,6 +33,44 @@ describe('a job whose progress cannot be written', () => {
     makeRoom();
     expect((await runs.reeve('job', 'run', idOf(job))).status).toBe(0);
     expect(runs.record(job, 'completion.json')['body']).toMatchObject({ status: 'Cancelled' });
+    expect([runs.isClosed(job), await runs.containers(job)]).toEqual([true, []]);
+  });
+
+  it('P59: before it has a container is left to the next run, and is no error', async () => {
+    const runs = await makeJobRuns();
+    const job = runs.claim({ command: 'echo x >> /share/starts' });
+    runs.ploy.faults.add({ route: 'snapshot', kind: 'slow', ms: 2000 });
+    const program = runs.start(['job', 'run', idOf(job)]);
+    await runs.ploy.waitUntil('the image', () => job.images.length > 0);
+    const path = join(runs.stateDir, 'jobs', idOf(job), 'progress.json');
+    mkdirSync(join(path, 'in-the-way'), { recursive: true });
+    expect((await program.ended).stderr).toMatch(/cannot write .*progress\.json/);
+    expect([job.completions, runs.record(job, 'completion.json'), await runs.containers(job)]).toEqual([
+      [],
+      {},
+      [],
+    ]);
+    rmSync(path, { recursive: true });
+    expect((await runs.reeve('job', 'run', idOf(job))).status).toBe(0);
+    expect(job.completions).toMatchObject([{ status: 'Success' }]);
+  });
+});
+
+describe('R59: an engine that is away for a moment', () => {
+  it('before the container is made ends no job', async () => {
+    const proxy = await startEngineProxy(engineSocket());
+    const refused: string[] = [];
+    proxy.beforeRequest = (line) => {
+      const about = /^(GET \/images|POST \/containers\/create)/.exec(line)?.[0];
+      if (about === undefined || refused.filter((one) => one === about).length >= 4) return;
+      refused.push(about);
+      throw new Error('it is restarted');
+    };
+    const runs = await makeJobRuns(proxy.socket);
+    const job = runs.claim({ command: 'echo begun' });
+    expect((await runs.reeve('job', 'run', idOf(job))).status).toBe(0);
+    expect(refused).toHaveLength(8);
+    expect(job.completions).toMatchObject([{ status: 'Success' }]);
     expect([runs.isClosed(job), await runs.containers(job)]).toEqual([true, []]);
   });
 });
