@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type JobRuns, makeJobRuns } from '../../support/job-runs.ts';
+import { askDocker } from '../../support/node.ts';
 import { readLines } from '../../support/ploy/jobs.ts';
 import { listLines } from '../../support/ploy/ledger.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
@@ -71,6 +72,40 @@ describe('the log of a job', () => {
     expect((await run(runs, other).ended).stderr).toContain('answered 409');
     expect(other.completions).toMatchObject([{ status: 'Success' }]);
     expect(runs.ploy.state.violations).toEqual([]);
+  });
+
+  it('P63: comes after all that the original has sent, with few questions for a free number', async () => {
+    const runs = await makeJobRuns();
+    const job = runs.claim();
+    for (let chunkNo = 0; chunkNo < 700; chunkNo += 1) {
+      job.chunks.set(chunkNo, {
+        ...{ chunkNo, atMs: 0, gzipBytes: 1, sha256: 'theirs', bytes: 1 },
+        frames: [],
+      });
+    }
+    const labels = [`com.ploy.run_id=${job.payload.id}`, `com.ploy.job_id=${idOf(job)}`];
+    const words = ['run', '-d', ...labels.flatMap((label) => ['--label', label]), 'reeve-demo/worker:v1'];
+    runs.adopt(
+      job,
+      (await askDocker(runs.socket, [...words, 'sh', '-c', 'echo late; sleep 3; echo over'])).trim(),
+    );
+    expect((await run(runs, job).ended).status).toBe(0);
+    expect(listLines(job, 'stdout')).toEqual(['late', 'over']);
+    expect(runs.ploy.requestsTo('logs').length).toBeLessThan(15);
+    expect(runs.ploy.state.violations).toEqual([]);
+  });
+
+  it('R28: backs off from a server that says of every number that it is taken', async () => {
+    const runs = await makeJobRuns();
+    const job = runs.claim({ command: 'echo begun; sleep 60' });
+    runs.ploy.faults.add({ route: 'logs', kind: 'answer', status: 500, text: 'logs_run_job_chunk_uniq' });
+    const program = run(runs, job);
+    await runs.ploy.waitUntil('questions', () => runs.ploy.requestsTo('logs').length >= 25);
+    program.child.kill('SIGTERM');
+    await program.ended;
+    const times = runs.ploy.requestsTo('logs').map(({ atMs }) => atMs);
+    expect((times[24] ?? 0) - (times[20] ?? 0)).toBeGreaterThan(1000);
+    expect(job.completions).toEqual([]);
   });
 
   it('R28: drops a chunk that is refused, with one message for all of them', async () => {

@@ -6,6 +6,7 @@ import { describeError, UnavailableError } from '../../errors.ts';
 import { claimBackoff, planBackoffMs } from '../../http/retry.ts';
 import type { LogProgress } from '../../jobs/records.ts';
 import type { JobSession } from '../session.ts';
+import { mayHaveArrived } from './arrival.ts';
 
 export type OutgoingChunk = {
   bytes: Buffer;
@@ -29,6 +30,8 @@ const compress = promisify(gzip);
 const takenAnswers = 3;
 /** Of answers that say no more than that something is in the way. */
 const maxConflicts = 5;
+/** So often is a number left to others, each time twice as many with it: nobody has sent a million chunks. */
+const maxLeft = 20;
 
 /** Throws UnavailableError where the server's trouble outlasts our patience; `progress.logs` says where to go on then. */
 export function createSender(session: JobSession, options: SendOptions): SendChunk {
@@ -63,6 +66,8 @@ type Attempt = {
   chunkNo: number;
   mayBeThere: boolean;
   taken: number;
+  /** How often it was another's. */
+  left: number;
   conflicts: number;
   failures: number;
 };
@@ -72,6 +77,7 @@ async function sendUntilAnswered(session: JobSession, chunk: Sent, options: Send
     chunkNo: chunk.resumedNo ?? session.progress.logs.nextChunk,
     mayBeThere: chunk.resumedNo !== undefined,
     taken: 0,
+    left: 0,
     conflicts: 0,
     failures: 0,
   };
@@ -92,7 +98,8 @@ async function judgeTaken(session: JobSession, chunk: Sent, attempt: Attempt): P
     attempt.taken += 1;
     return attempt.taken >= takenAnswers ? { kind: 'stored' } : undefined;
   }
-  attempt.chunkNo += 1;
+  attempt.chunkNo += 2 ** attempt.left;
+  attempt.left += 1;
   await recordPending(session, chunk, attempt.chunkNo);
   return undefined;
 }
@@ -108,7 +115,7 @@ async function judgeDelay(
     if (isLastTry()) return { kind: 'stopped', reason: describeError(error) };
     throw error;
   }
-  attempt.mayBeThere = true;
+  attempt.mayBeThere ||= mayHaveArrived(error);
   attempt.failures += 1;
   await clock.sleep(planBackoffMs(claimBackoff, attempt.failures, Math.random()), signal);
   return undefined;
@@ -144,8 +151,12 @@ async function tryToSend(
   }
 }
 
-/** In the database's own name for what makes numbers unique; or as a conflict, which costs a number and no line. */
+/**
+ * In the database's own name for what makes numbers unique; or as a conflict, which costs a number and no line. A server that says it
+ * of every number is in trouble.
+ */
 function isNumberTaken({ status, answer }: ControlPlaneError, attempt: Attempt): boolean {
+  if (attempt.left >= maxLeft) return false;
   if (status === 500) return answer.includes('logs_run_job_chunk_uniq');
   if (status !== 409) return false;
   attempt.conflicts += 1;
