@@ -1,12 +1,12 @@
-// Bundles src/commands into dist/: main.js, the kernel that every command loads, and one chunk for each lazily
-// imported module, so that a command parses only what it uses. Writes dist/meta.json for the budget test.
+// Bundles src/commands into dist/: main.js, the kernel that every command loads, a few sets of what is used together, and one
+// chunk for each lazily imported module, so that a command parses only what it uses. Writes dist/meta.json for the budget test.
 // `node scripts/build.mjs [DIRECTORY]` builds elsewhere.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { planKernel, shareKernel } from './bundle/kernel.mjs';
 import { lazyBuiltins } from './bundle/lazy-builtins.mjs';
+import { planShared, shareChunks } from './bundle/shared.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const entry = 'src/commands/main.ts';
@@ -39,8 +39,8 @@ const options = {
 };
 
 const separate = await build({ ...options, logLevel: 'silent' });
-const kernel = shareKernel(planKernel(separate.metafile, entry));
-const { metafile, outputFiles } = await build({ ...options, plugins: [kernel, lazyBuiltins] });
+const shared = shareChunks(planShared(separate.metafile, entry));
+const { metafile, outputFiles } = await build({ ...options, plugins: [shared, lazyBuiltins] });
 // Written last and at once: a build that fails leaves the earlier one as it was.
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
