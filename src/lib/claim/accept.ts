@@ -1,5 +1,5 @@
-// One job that the server has given us: on disk before anything starts. A job that cannot be written down is ended at once, so
-// that it does not hang on the server.
+// One job that the server has given us: on disk before anything starts. As long as its answer is kept the job is never ended, as it
+// becomes an open job at a later turn; one that cannot be written down at all is ended at once, so that it does not hang on the server.
 import { describeError } from '../errors.ts';
 import { dropAnswer, type KeptAnswer, readAnswers } from '../jobs/answers.ts';
 import { findJob, readJob } from '../jobs/book.ts';
@@ -10,24 +10,33 @@ import { buildFailure } from '../ploy/completion.ts';
 import { isRecord } from '../state/shape.ts';
 import type { ClaimSession } from './session.ts';
 
-/** `accepted` is a new job. `refused`: nothing was started, and asking at once would give the same again. */
-export type Acceptance = { kind: 'accepted' | 'refused'; jobId?: string };
+/**
+ * `accepted` is a new job. `refused`: nothing was started, and asking at once would give the same again. `kept`: what is left to be
+ * done could not be done now; the answer stays, and counts as a slot.
+ */
+export type Acceptance =
+  | { kind: 'accepted'; jobId: string }
+  | { kind: 'refused' }
+  | { kind: 'kept'; reason: string };
 
 type Kept = Omit<KeptAnswer, 'payload'>;
 
-/** What a claimer had been answered that was killed before it could make a job of it. */
-export async function acceptKeptAnswers(session: ClaimSession): Promise<void> {
+/** What could not be made a job of before: by a claimer that was killed, or at an earlier turn. */
+export async function acceptKeptAnswers(session: ClaimSession): Promise<Acceptance[]> {
   const { ctx } = session;
+  const acceptances: Acceptance[] = [];
   for (const { payload, ...kept } of readAnswers(ctx)) {
     const ids = readIds(payload);
+    const place = ids === undefined ? undefined : await findJob(ctx, ids.jobId);
     // Killed between the two: the job is there, and the pass goes on with it.
-    if (ids !== undefined && (await findJob(ctx, ids.jobId)) !== undefined) dropAnswer(ctx, kept.name);
-    else await acceptClaim(session, payload, kept);
+    if (place?.isOpen === true) dropAnswer(ctx, kept.name);
+    else acceptances.push(await acceptClaim(session, payload, kept));
   }
+  return acceptances;
 }
 
 export async function acceptClaim(session: ClaimSession, raw: unknown, kept?: Kept): Promise<Acceptance> {
-  const { ctx, runners } = session;
+  const { ctx } = session;
   const ids = readIds(raw);
   if (ids === undefined) {
     giveSlotBack(ctx);
@@ -45,18 +54,20 @@ export async function acceptClaim(session: ClaimSession, raw: unknown, kept?: Ke
   try {
     isNew = await fillSlot(ctx, claim, kept?.name);
   } catch (error) {
-    const isTold = await endUnwritten(session, claim, describeError(error));
-    if (isTold && kept !== undefined) dropAnswer(ctx, kept.name);
-    return { kind: 'refused', jobId: ids.jobId };
+    return await settleUnopened(session, { claim, kept, error });
   }
   // What goes wrong there is no reason to end a job that is here.
-  if (!isNew) return await meetAgain(session, claim);
+  if (!isNew) return await meetAgain(session, claim, kept);
   ctx.log.info(`claimed job ${ids.jobId}`, { job: ids.jobId, serverRun: ids.runId });
-  // Whatever keeps it from starting, it is on disk: tending starts it.
-  await runners.start(jobKey(ids.jobId)).catch((error: unknown) => {
-    ctx.log.error(`cannot start job ${ids.jobId}: ${describeError(error)}`, { job: ids.jobId });
-  });
+  await start(session, ids.jobId);
   return { kind: 'accepted', jobId: ids.jobId };
+}
+
+/** Whatever keeps it from starting, it is on disk: tending starts it. */
+async function start({ ctx, runners }: ClaimSession, jobId: string): Promise<void> {
+  await runners.start(jobKey(jobId)).catch((error: unknown) => {
+    ctx.log.error(`cannot start job ${jobId}: ${describeError(error)}`, { job: jobId });
+  });
 }
 
 /** By hand: the whole is checked by the job's own process, which ends the job with the reason. */
@@ -68,26 +79,49 @@ function readIds(raw: unknown): { runId: string; jobId: string } | undefined {
 }
 
 /** Given once more: what is open here goes on, and what has ended is told again and never run again. */
-async function meetAgain(session: ClaimSession, { jobId, runId }: JobClaim): Promise<Acceptance> {
-  const { ctx, runners, controlPlane } = session;
+async function meetAgain(
+  session: ClaimSession,
+  { jobId, runId }: JobClaim,
+  kept: Kept | undefined,
+): Promise<Acceptance> {
+  const { ctx, controlPlane } = session;
   const place = await findJob(ctx, jobId);
   ctx.log.warning(`the server gave job ${jobId} once more: it is not run again`, { job: jobId });
-  if (place?.isOpen === true) await runners.start(place.key);
+  if (place?.isOpen === true) await start(session, jobId);
   if (place?.isOpen === false) {
     const read = await readJob(ctx, place, false).catch((error: unknown) => {
       ctx.log.warning(describeError(error), { job: jobId });
     });
     const body = read?.completion?.body ?? buildFailure({ error: 'it had ended here before', durationMs: 0 });
-    await sendCompletion(ctx, controlPlane, { jobId, runId, mode: 'replay', body });
+    const delivery = await sendCompletion(ctx, controlPlane, { jobId, runId, mode: 'replay', body });
+    if (delivery.kind === 'undelivered') {
+      // Without the answer nobody would tell it again.
+      return { kind: 'kept', reason: `the end of job ${jobId} is not told again: ${delivery.reason}` };
+    }
   }
-  return { kind: 'refused', jobId };
+  if (kept !== undefined) dropAnswer(ctx, kept.name);
+  return { kind: 'refused' };
+}
+
+type Unopened = { claim: JobClaim; kept: Kept | undefined; error: unknown };
+
+async function settleUnopened(session: ClaimSession, unopened: Unopened): Promise<Acceptance> {
+  const { claim, kept, error } = unopened;
+  const { jobId } = claim;
+  const reason = `cannot open job ${jobId}: ${describeError(error)}`;
+  if (kept !== undefined) return { kind: 'kept', reason };
+  // What failed may have come after the job was there.
+  const place = await findJob(session.ctx, jobId).catch(() => undefined);
+  if (place === undefined) await endUnwritten(session, claim, describeError(error));
+  else session.ctx.log.warning(reason, { job: jobId });
+  return { kind: 'refused' };
 }
 
 async function endUnwritten(
   { ctx, controlPlane }: ClaimSession,
   { jobId, runId }: JobClaim,
   cause: string,
-): Promise<boolean> {
+): Promise<void> {
   const error = `cannot keep the job: ${cause}`;
   ctx.log.error(`${error}: job ${jobId} is ended`, { job: jobId });
   giveSlotBack(ctx);
@@ -96,5 +130,4 @@ async function endUnwritten(
   if (delivery.kind === 'undelivered') {
     ctx.log.error(`job ${jobId} hangs on the server: it could be neither kept nor ended: ${delivery.reason}`);
   }
-  return delivery.kind === 'settled';
 }

@@ -3,11 +3,12 @@
 import { ControlPlaneError } from '../control-plane/control-plane.ts';
 import { describeError } from '../errors.ts';
 import { claimBackoff, planBackoffMs } from '../http/retry.ts';
-import { type KeptAnswer, keepAnswer } from '../jobs/answers.ts';
+import { countAnswers, type KeptAnswer, keepAnswer } from '../jobs/answers.ts';
 import { clearDoubt, isInDoubt, markDoubt } from '../jobs/doubt.ts';
 import { requireRoom, resolveJobRoots } from '../jobs/preflight.ts';
 import { giveSlotBack, isSlotLeft, reserveSlot } from '../jobs/slots.ts';
 import { jobLabel, runLabel } from '../ploy/names.ts';
+import type { Acceptance } from './accept.ts';
 import type { ClaimSession } from './session.ts';
 import { openSlotWatch } from './slot-watch.ts';
 
@@ -31,13 +32,13 @@ export async function pollForWindow(session: ClaimSession, windowMs: number): Pr
   const leftMs = (): number => endsAtMs - performance.now();
   const preflight = openPreflight(session);
   const told = new Set<string>();
-  if (isSlotLeft(ctx)) {
-    markDoubt(ctx.paths);
-    ctx.log.warning(`${killedClaim}: if it was granted, the server waits for that job`);
-  }
+  noteKilledClaim(session);
   const slots = openSlotWatch(ctx);
   let failures = 0;
+  let turns = 0;
   do {
+    if (turns > 0) await acceptKept(session, { report, told });
+    turns += 1;
     if (!(await reserveSlot(ctx, session.jobs.concurrency))) {
       await slots.wait(Math.min(lookMs, Math.max(0, leftMs())));
       await runners.tend();
@@ -54,9 +55,15 @@ export async function pollForWindow(session: ClaimSession, windowMs: number): Pr
   return report;
 }
 
+type Noted = Pick<Try, 'report' | 'told'>;
 type Try = { report: PollReport; preflight: () => Promise<void>; told: Set<string> };
 
-const killedClaim = 'the process that claimed before this one was killed while it asked for a job';
+function noteKilledClaim({ ctx }: ClaimSession): void {
+  if (!isSlotLeft(ctx)) return;
+  markDoubt(ctx.paths);
+  const killed = 'the process that claimed before this one was killed while it asked for a job';
+  ctx.log.warning(`${killed}: if it was granted, the server waits for that job`);
+}
 
 /** Has a slot, and leaves it to the job or gives it back. True where a new job has it. */
 async function tryOnce(session: ClaimSession, { report, preflight, told }: Try): Promise<boolean> {
@@ -74,25 +81,46 @@ async function tryOnce(session: ClaimSession, { report, preflight, told }: Try):
     }
     const kept = keep(session, raw);
     const { acceptClaim } = await import('./accept.ts');
-    const { kind, jobId } = await acceptClaim(session, raw, kept);
-    if (kind === 'accepted' && jobId !== undefined) report.claimed.push(jobId);
+    const acceptance = await acceptClaim(session, raw, kept);
+    note(session, acceptance, { report, told });
     await settleDoubt(session);
-    return kind === 'accepted';
+    return acceptance.kind === 'accepted';
   } catch (error) {
     if (error instanceof ControlPlaneError && error.isTransient) markDoubt(ctx.paths);
     report.trouble = describeError(error);
-    if (!told.has(report.trouble)) ctx.log.warning(report.trouble);
-    told.add(report.trouble);
+    warnOnce(session, told, report.trouble);
     return false;
   } finally {
     giveSlotBack(ctx);
   }
 }
 
+/** What an earlier turn could not do: it has its slot meanwhile. */
+async function acceptKept(session: ClaimSession, { report, told }: Noted): Promise<void> {
+  if (countAnswers(session.ctx) === 0) return;
+  try {
+    const { acceptKeptAnswers } = await import('./accept.ts');
+    for (const acceptance of await acceptKeptAnswers(session)) note(session, acceptance, { report, told });
+  } catch (error) {
+    warnOnce(session, told, describeError(error));
+  }
+}
+
+function note(session: ClaimSession, acceptance: Acceptance, { report, told }: Noted): void {
+  if (acceptance.kind === 'accepted') report.claimed.push(acceptance.jobId);
+  if (acceptance.kind === 'kept') warnOnce(session, told, acceptance.reason);
+}
+
+function warnOnce({ ctx }: ClaimSession, told: Set<string>, message: string): void {
+  if (!told.has(message)) ctx.log.warning(message);
+  told.add(message);
+}
+
 /** Once the server answers: until then nothing could be asked about it. */
 async function settleDoubt(session: ClaimSession): Promise<void> {
   const { paths } = session.ctx;
-  if (!isInDoubt(paths)) return;
+  // A job whose answer is kept is not lost.
+  if (!isInDoubt(paths) || countAnswers({ paths }) > 0) return;
   const { endLostJobs } = await import('./lost.ts');
   if (await endLostJobs(session)) clearDoubt(paths);
 }

@@ -78,7 +78,7 @@ async function claim(
   const { ctx, engine, runners } = session;
   if (countAnswers(ctx) > 0) {
     const { acceptKeptAnswers } = await import('./accept.ts');
-    await acceptKeptAnswers(session);
+    for (const one of await acceptKeptAnswers(session)) if (one.kind === 'kept') ctx.log.warning(one.reason);
   }
   const facts = await gatherClaimFacts(ctx, engine, rows);
   const troubles = await applySteps(session, planClaim(facts, ctx.clock.now()));
@@ -89,7 +89,7 @@ async function claim(
   // What has ended since, or has still been there, the next pass looks at first.
   const left = new Set(facts.containers.map(({ key }) => key));
   await forgetEndedJobs(ctx, new Set([...facts.ended].filter((key) => !left.has(key))));
-  return renderReport(report, [...troubles, ...describeUnfinished(session)]);
+  return renderReport(report, [...troubles, ...describeKept(session), ...describeUnfinished(session)]);
 }
 
 /** Most passes find nothing to do, and load nothing for it. */
@@ -97,6 +97,12 @@ async function applySteps(session: ClaimSession, steps: readonly ClaimStep[]): P
   if (steps.length === 0) return [];
   const { applyClaimSteps } = await import('./apply.ts');
   return await applyClaimSteps(session, steps);
+}
+
+/** Their reasons have been told. */
+function describeKept({ ctx }: ClaimSession): string[] {
+  const count = countAnswers(ctx);
+  return count === 0 ? [] : [`answers to claims that are not settled: ${count}`];
 }
 
 function describeUnfinished({ runners }: ClaimSession): string[] {

@@ -40,11 +40,11 @@ export function giveSlotBack({ paths }: Pick<BaseContext, 'paths'>): void {
   removeName(paths, 'claiming');
 }
 
-/** The reservation becomes the job. False where the job is known already; the slot is given back then. */
+/** The reservation becomes the job, and so does its answer. False where the job is known already; the slot is given back then. */
 export async function fillSlot(ctx: SlotContext, claim: JobClaim, answer?: string): Promise<boolean> {
   return await underSlots(ctx, async () => {
     const isNew = await openJob(ctx, claim);
-    if (answer !== undefined) dropAnswer(ctx, answer);
+    if (isNew && answer !== undefined) dropAnswer(ctx, answer);
     giveSlotBack(ctx);
     return isNew;
   });
