@@ -20,7 +20,7 @@ export async function finishJob(session: JobSession): Promise<CompletionBody> {
     if (end.exitCode !== 0 || isCancelled) await keepInspection(session);
   }
   await shipRest(session);
-  const results = isCancelled ? {} : await collectResults(session, { end, timings: toTimings(session, end) });
+  const results = await collectResults(session, { end, timings: toTimings(session, end), isCancelled });
   if (end.oomKilled) await session.tell('error', `job ${claim.jobId}: its container ran out of memory`);
   if (results.error !== undefined) await session.tell('error', `job ${claim.jobId}: ${results.error}`);
   return buildCompletion({

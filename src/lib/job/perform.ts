@@ -43,7 +43,7 @@ export const handlers: Readonly<Record<JobStepKind, Handler>> = {
     const cancelled = watch.cancelled ?? session.progress.cancelled;
     if (cancelled !== undefined) session.change({ cancelled });
     const error = `cancelled by the ${cancelled?.by ?? 'server'}: ${cancelled?.reason ?? ''}`;
-    await decide(session, buildFailure({ error, durationMs: sinceClaim(session), isCancelled: true }));
+    await decideUnrun(session, buildFailure({ error, durationMs: sinceClaim(session), isCancelled: true }));
   },
   prepare: (work) => orFail(work, () => prepare(work)),
   create: async (work) => {
@@ -62,7 +62,7 @@ export const handlers: Readonly<Record<JobStepKind, Handler>> = {
     const error = 'the container is gone: it was removed before its end could be seen';
     const isCancelled = cancelled !== undefined;
     if (!isCancelled) await session.tell('error', `job ${session.claim.jobId}: ${error}`);
-    await decide(session, buildFailure({ error, durationMs: sinceClaim(session), isCancelled }));
+    await decideUnrun(session, buildFailure({ error, durationMs: sinceClaim(session), isCancelled }));
   },
   finish: async ({ session }) => {
     const { finishJob } = await import('./finish.ts');
@@ -77,9 +77,16 @@ async function decide(session: JobSession, body: CompletionBody): Promise<void> 
   session.completion = completion;
 }
 
+/** Of a job without a container's end. Its artifacts may be lost by a crash, which keeps nobody from its end. */
+async function decideUnrun(session: JobSession, body: CompletionBody): Promise<void> {
+  await decide(session, body);
+  const { sendLeftovers } = await import('./results.ts');
+  await sendLeftovers(session, body.status);
+}
+
 async function fail(session: JobSession, error: string): Promise<void> {
   await session.tell('error', error);
-  await decide(session, buildFailure({ error, durationMs: sinceClaim(session) }));
+  await decideUnrun(session, buildFailure({ error, durationMs: sinceClaim(session) }));
 }
 
 /** What fails before the container runs is the job's end. A stop of ours, or records that cannot be written, are not. */

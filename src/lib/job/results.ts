@@ -1,11 +1,11 @@
 // What a job has left in the run's workspace, told to the server: its diff, the hash of the tree, and the artifacts.
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { ControlPlaneError } from '../control-plane/control-plane.ts';
 import { describeError, InternalError, ReeveError } from '../errors.ts';
 import { claimBackoff, planBackoffMs } from '../http/retry.ts';
 import type { ContainerEnd } from '../jobs/records.ts';
 import { toTerminalStatus } from '../ploy/completion.ts';
-import type { ClaimPayload, CompletionStats } from '../ploy/wire.ts';
+import type { ClaimPayload, CompletionStats, TerminalStatus } from '../ploy/wire.ts';
 import { isLeftToLater } from './patience.ts';
 import type { JobSession } from './session.ts';
 import { tellPackages } from './tell-server.ts';
@@ -19,7 +19,7 @@ import { computeRepoShaOut } from './workspace/repo-sha.ts';
 /** `error` is why a job that ran well is none. */
 export type Results = { error?: string; repoShaOut?: string };
 
-export type ResultsAbout = { end: ContainerEnd; timings: CompletionStats['timings'] };
+export type ResultsAbout = { end: ContainerEnd; timings: CompletionStats['timings']; isCancelled: boolean };
 
 type Finishing = ResultsAbout &
   Required<Looked> & { session: JobSession; payload: ClaimPayload; paths: WorkspacePaths };
@@ -33,10 +33,25 @@ export async function collectResults(session: JobSession, about: ResultsAbout): 
   if (understood.kind !== 'work') return {};
   const paths = workspacePaths(ctx, claim);
   const finishing = { ...about, ...lookOnce(ctx, paths), session, payload: understood.payload, paths };
-  const results = await readTree(finishing);
-  if (finishing.payload.job_type !== 'mig') await tellPackages(session, finishing.paths);
-  await sendArtifacts(finishing, results);
+  const results = about.isCancelled ? {} : await readTree(finishing);
+  if (finishing.payload.job_type !== 'mig' && !about.isCancelled) await tellPackages(session, paths);
+  const { status } = toTerminalStatus({
+    exitCode: results.error === undefined ? about.end.exitCode : undefined,
+    isCancelled: about.isCancelled,
+  });
+  await sendArtifacts(session, status, (error) => isLeftToLater(session, error));
   return results;
+}
+
+/** Of a job that has ended without a container's end: what the run's jobs have left so far. As well as it can be done. */
+export async function sendLeftovers(session: JobSession, status: TerminalStatus): Promise<void> {
+  if (session.understood.kind !== 'work') return;
+  const { artifacts } = workspacePaths(session.ctx, session.claim);
+  const isThere = await stat(artifacts).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) await sendArtifacts(session, status, async () => false);
 }
 
 async function readTree(finishing: Finishing): Promise<Results> {
@@ -88,17 +103,18 @@ async function sendDiff({ session, payload, end, paths, timings, lookAfter }: Fi
 }
 
 /** Their loss is told and changes nothing about how the job has ended. */
-async function sendArtifacts({ session, payload, end, paths }: Finishing, results: Results): Promise<void> {
-  const { understood, ctx, controlPlane } = session;
+async function sendArtifacts(
+  session: JobSession,
+  status: TerminalStatus,
+  isKept: (error: unknown) => Promise<boolean>,
+): Promise<void> {
+  const { understood, ctx, controlPlane, claim } = session;
   if (understood.kind !== 'work') return;
+  const { payload, gatesDisabled } = understood;
   const { id: runId, job_id: jobId } = payload;
-  const { status } = toTerminalStatus({
-    exitCode: results.error === undefined ? end.exitCode : undefined,
-    isCancelled: false,
-  });
   const isLast = payload.next_id === null;
-  const gatesDisabled = understood.gatesDisabled;
   if (!isBundleWanted({ jobType: payload.job_type, isLast, gatesDisabled, status })) return;
+  const paths = workspacePaths(ctx, claim);
   try {
     const bundle = await session.time('artifacts', () => buildArtifactBundle(ctx, paths, ctx.signal));
     if (bundle === undefined) return;
@@ -115,7 +131,7 @@ async function sendArtifacts({ session, payload, end, paths }: Finishing, result
     );
   } catch (error) {
     session.requireGoingOn();
-    if (await isLeftToLater(session, error)) throw error;
+    if (await isKept(error)) throw error;
     await session.tell('warn', describeError(error));
   }
 }
