@@ -106,6 +106,14 @@ describeHost('a node that runs jobs', () => {
     expect(activeOf('reeve-app.target')).toBe('inactive');
   });
 
+  it('keeps no boot from being over: a window is under way, and not about to be', async () => {
+    await host.waitFor('a window', async () => {
+      const { ActiveState } = await host.show('reeve-claim.service', 'ActiveState');
+      return ActiveState === 'active';
+    });
+    expect(await host.output(['systemctl', 'list-jobs', '--no-legend'])).not.toContain('reeve-claim');
+  });
+
   it('beats by a timer of its own, with the disk that engine and jobs have (P66, P72, P74)', async () => {
     const beats = (): number => ploy.state.nodes.get(nodeId)?.heartbeats.length ?? 0;
     const before = beats();
@@ -153,6 +161,33 @@ describeHost('a node that runs jobs', () => {
     expectOnce(job);
     expect(readLines(job)).toEqual(['begun', 'over']);
     await isClosed(job);
+  });
+
+  it('takes a job up again however often its process is killed, and no limit of starts ends that (P34, R60)', async () => {
+    const job = ploy.queueJob({
+      command: 'echo begun; while [ ! -e /out/go ]; do sleep 0.1; done; echo over',
+    });
+    await hasBegun(job);
+    // What goes on is the unit's own doing.
+    await host.output(['systemctl', 'stop', 'reeve-claim.timer', 'reeve-claim.service']);
+    let slowestMs = 0;
+    for (let kills = 0; kills < 20; kills += 1) {
+      const pid = await host.waitFor('a process', async () => (await mainPid(unitOf(job))) || undefined);
+      await host.output(['kill', '-9', `${pid}`]);
+      const killedAt = performance.now();
+      const isAnother = async (): Promise<boolean> => ![0, pid].includes(await mainPid(unitOf(job)));
+      await host.waitFor('another process', isAnother, { everyMs: 50 });
+      slowestMs = Math.max(slowestMs, performance.now() - killedAt);
+    }
+    tellFigure(
+      `from kill -9 of a job's process to the next one: ${Math.round(slowestMs)} ms, the most of 20`,
+    );
+    expect(slowestMs).toBeLessThan(4_000);
+    await host.output(['docker', 'exec', (await containerOf(job)) ?? '', 'touch', '/out/go']);
+    expect(await ended(job)).toBe('Success');
+    expectOnce(job);
+    await isClosed(job);
+    await host.output(['systemctl', 'start', 'reeve-claim.timer']);
   });
 
   it('ends a job that a person cancels (P58), and one that the server cancels (P60)', async () => {

@@ -30,7 +30,7 @@ describeHost('a node that listens', () => {
   afterAll(() => host?.stop());
 
   const isListening = async (): Promise<boolean> =>
-    (await host.show(service, 'ActiveState')).ActiveState === 'activating';
+    (await host.show(service, 'ActiveState')).ActiveState === 'active';
   const findQueue = async (): Promise<string> => {
     const found = (await askQueues(host, 'GetQueueUrl', { QueueName: queue })) as { QueueUrl: string };
     return found.QueueUrl;

@@ -119,10 +119,13 @@ function describeUnit(unit: string, { files, loaded, runs, ends }: Listed): Unit
     active: about?.active ?? 'inactive',
     sub: about?.sub ?? 'dead',
     ...(run?.nextAt === undefined ? {} : { nextAt: run.nextAt.toISOString() }),
-    ...(unit.endsWith('.timer') ? { running: serviceState === 'activating' } : {}),
+    ...(unit.endsWith('.timer') ? { running: runningStates.includes(serviceState ?? '') } : {}),
     ...(end === undefined ? {} : { lastResult: end.result, lastEndedAt: end.endedAt.toISOString() }),
   };
 }
+
+/** Of a oneshot the first, of a window the second. */
+const runningStates: readonly string[] = ['activating', 'active', 'deactivating'];
 
 function tellNext(state: UnitState, now: Date): string {
   if (isStalledTimer(state)) return 'NEVER';
