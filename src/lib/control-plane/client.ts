@@ -6,6 +6,7 @@ import { ConfigError, describeError, UnavailableError } from '../errors.ts';
 import { readErrorText } from '../http/answer.ts';
 import { type HttpAnswer, type HttpClient, type HttpRequest, openHttp } from '../http/client.ts';
 import { endpoints } from '../ploy/endpoints.ts';
+import { limits } from '../ploy/limits.ts';
 import { nodeHeader } from '../ploy/names.ts';
 import { type ControlPlane, ControlPlaneError, type LogChunk } from './control-plane.ts';
 import { type Credentials, readCredentials, readStamp } from './credentials.ts';
@@ -13,11 +14,6 @@ import { toStorable } from './storable.ts';
 
 export type ControlPlaneContext = Pick<BaseContext, 'overrides' | 'log' | 'clock' | 'signal'>;
 
-const claimMs = 10_000;
-const statusMs = 5_000;
-const completeMs = 10_000;
-const logsMs = 10_000;
-const othersMs = 30_000;
 /** A claim carries a specification; the server takes none larger than this. */
 const claimBytes = 16 * 1024 * 1024;
 
@@ -35,19 +31,19 @@ export function openControlPlane(ctx: ControlPlaneContext, jobs: JobsConfig): Co
   return {
     prepare: () => line.prepare(),
     claim: async () => {
-      const how = { timeoutMs: claimMs, maxAnswerBytes: claimBytes };
+      const how = { timeoutMs: limits.claimMs, maxAnswerBytes: claimBytes };
       const answer = await post('claim a job', endpoints.claim(nodeId), undefined, how);
       return answer.status === 204 ? undefined : parseJson('claim a job', answer);
     },
     fetchJobStatus: (jobId) => fetchJobStatus(line, jobId),
     complete: async (jobId, body) => {
       const path = endpoints.complete(jobId);
-      await post(`complete job ${jobId}`, path, body, { timeoutMs: completeMs, signal: null });
+      await post(`complete job ${jobId}`, path, body, { timeoutMs: limits.completeMs, signal: null });
     },
     uploadLogs: async ({ runId, jobId, chunkNo, gzip }: LogChunk) => {
       const body = { run_id: runId, job_id: jobId, chunk_no: chunkNo, data: toBase64(gzip) };
       await post(`upload log chunk ${chunkNo} of job ${jobId}`, endpoints.logs(nodeId), body, {
-        timeoutMs: logsMs,
+        timeoutMs: limits.logsMs,
       });
     },
     sendEvents: async (runId, events) => {
@@ -55,7 +51,7 @@ export function openControlPlane(ctx: ControlPlaneContext, jobs: JobsConfig): Co
         `send events of run ${runId}`,
         endpoints.events(nodeId),
         toStorable({ run_id: runId, events }),
-        { timeoutMs: logsMs },
+        { timeoutMs: limits.logsMs },
       );
     },
     uploadDiff: async ({ runId, jobId, gzip, summary }) => {
@@ -88,7 +84,7 @@ function jobCalls(post: Post): Pick<ControlPlane, 'saveImage' | 'saveSbom'> {
   return {
     saveImage: async (jobId, image) => {
       const path = endpoints.image(jobId);
-      await post(`tell the image of job ${jobId}`, path, { image }, { timeoutMs: logsMs });
+      await post(`tell the image of job ${jobId}`, path, { image }, { timeoutMs: limits.logsMs });
     },
     saveSbom: async (jobId, packages) => {
       await post(`tell the packages of job ${jobId}`, endpoints.sbom(jobId), toStorable({ packages }));
@@ -106,7 +102,7 @@ type Line = {
 async function fetchJobStatus(line: Line, jobId: string): Promise<string> {
   const action = `ask for the status of job ${jobId}`;
   const path = endpoints.jobStatus(jobId);
-  const answer = await line.ask({ action, path, method: 'GET', timeoutMs: statusMs });
+  const answer = await line.ask({ action, path, method: 'GET', timeoutMs: limits.statusMs });
   const { status } = (parseJson(action, answer) ?? {}) as { status?: unknown };
   if (typeof status === 'string' && status.trim() !== '') return status.trim();
   throw new ControlPlaneError(`cannot ${action}: the answer has none`, { status: answer.status });
@@ -164,7 +160,7 @@ function openLine(ctx: ControlPlaneContext, jobs: JobsConfig): Line {
       return answer;
     },
     askForStream: async (action, path) => {
-      const request = { method: 'GET' as const, path, timeoutMs: othersMs };
+      const request = { method: 'GET' as const, path, timeoutMs: limits.requestMs };
       const { answer, token } = await exchange(action, (http) => http.stream(request));
       if ('stream' in answer) return answer.stream;
       throw refusal(action, answer, token);

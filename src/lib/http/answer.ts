@@ -24,7 +24,13 @@ export type StreamHow = { idleMs: number; fail(error: unknown): Error; ended(): 
 
 /** Whoever reads may take its time: only the waits for the server count. */
 export function streamAnswer(response: IncomingMessage, how: StreamHow): Readable {
-  return Readable.from(readChunks(response, how), { objectMode: false, highWaterMark: 64 * 1024 });
+  const stream = Readable.from(readChunks(response, how), { objectMode: false, highWaterMark: 64 * 1024 });
+  // A generator that has not begun is ended without a word.
+  stream.once('close', () => {
+    response.destroy();
+    how.ended();
+  });
+  return stream;
 }
 
 async function* readChunks(

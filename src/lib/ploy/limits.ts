@@ -4,12 +4,8 @@ const kib = 1 << 10;
 const mib = 1 << 20;
 
 export const limits = {
-  /** Of a body, but for uploads: beyond it the server answers 413. */
-  bodyBytes: mib,
   /** Of an upload's content, before base64. */
   uploadBytes: 10 * mib,
-  /** Of a chunk, compressed: the server's cap, less what gzip adds when it ends. */
-  chunkGzipBytes: 10 * mib - 64,
   /** Of a chunk's frames before they are compressed: whatever they are, gzip cannot bring them over the cap. */
   chunkBytes: 4 * mib,
   /** Of one frame with its line feed; a longer line is cut into several. */
@@ -24,9 +20,11 @@ export const limits = {
   bundleBytes: 50 * mib,
   /** Of an error in a completion, so that its body never gets too large to be taken. */
   errorCharacters: 16 * kib,
+  /** Of a request that no other limit is for. */
   requestMs: 30_000,
   claimMs: 10_000,
-  uploadMs: 10_000,
+  /** Of a log chunk, of events, of an image's name. */
+  logsMs: 10_000,
   completeMs: 10_000,
   statusMs: 5000,
   /** Between two looks for a cancellation. */

@@ -119,6 +119,19 @@ describe('a stream', () => {
     }
   });
 
+  it('lets go of its connection where nobody reads it', async () => {
+    const closed = new Promise<boolean>((resolve) => {
+      void serve((_request, response) => {
+        response.write('begun');
+        response.once('close', () => resolve(true));
+      }).then(async ({ http }) => {
+        const answer = await http.stream(get);
+        if ('stream' in answer) answer.stream.destroy();
+      });
+    });
+    expect(await closed).toBe(true);
+  });
+
   it('gives the answer where its status is no success', async () => {
     const { http } = await serve((_, response) => {
       response.statusCode = 404;
