@@ -27,14 +27,22 @@ export async function finishJob(session: JobSession): Promise<CompletionBody> {
     jobType: understood.kind === 'work' ? understood.payload.job_type : 'mig',
     exitCode: end.exitCode,
     isCancelled,
-    durationMs: session.ctx.clock.now().getTime() - Date.parse(claim.claimedAt),
+    durationMs: measureMs(session, end),
     error: results.error ?? describeEnd(end),
     timings: toTimings(session, end),
     resources: toResources(session, await layerBytes),
     metadata:
-      understood.kind === 'adopted' ? { source: 'reattached', container_id: session.containerId } : undefined,
+      claim.source === 'adopted'
+        ? { source: 'startup_reconcile', container_id: session.containerId }
+        : undefined,
     repoShaOut: results.repoShaOut,
   });
+}
+
+/** Of a container that was taken over, as long as it ran: it was claimed at a time that nobody here knows. */
+function measureMs({ ctx, claim }: JobSession, { startedAt, finishedAt }: ContainerEnd): number {
+  if (claim.source === 'adopted') return Date.parse(finishedAt ?? '') - Date.parse(startedAt ?? '');
+  return ctx.clock.now().getTime() - Date.parse(claim.claimedAt);
 }
 
 /** A record that is damaged may lack it; then it ended somehow. */
@@ -88,10 +96,8 @@ const timedSteps: readonly [string, TimingName][] = [
   ['diff', 'diff_duration_ms'],
 ];
 
-function toTimings(
-  { progress, ctx, claim }: JobSession,
-  end: ContainerEnd,
-): Partial<Record<TimingName, number>> {
+function toTimings(session: JobSession, end: ContainerEnd): Partial<Record<TimingName, number>> {
+  const { progress } = session;
   const timings: Partial<Record<TimingName, number>> = {};
   for (const { name, ms } of progress.steps) {
     const timing = timedSteps.find(([step]) => step === name)?.[1];
@@ -99,6 +105,6 @@ function toTimings(
   }
   const ranMs = Date.parse(end.finishedAt ?? '') - Date.parse(end.startedAt ?? '');
   if (Number.isFinite(ranMs)) timings.execution_duration_ms = ranMs;
-  timings.total_duration_ms = ctx.clock.now().getTime() - Date.parse(claim.claimedAt);
+  timings.total_duration_ms = measureMs(session, end);
   return timings;
 }

@@ -178,12 +178,18 @@ describe('job run', () => {
       'reeve-demo/worker:v1',
       '/bin/sh',
       '-c',
-      'echo late; sleep 1; exit 3',
+      'sleep 3; echo late; sleep 1; exit 3',
     ]);
+    await askDocker(runs.socket, ['wait', id.trim()]);
     runs.adopt(job, id.trim());
     job.chunks.set(0, { chunkNo: 0, atMs: 0, gzipBytes: 1, sha256: 'theirs', bytes: 1, frames: [] });
     expect((await runs.reeve('job', 'run', idOf(job))).status).toBe(0);
     expect(job.chunks.get(1)?.frames).toEqual([{ stream: 'stdout', line: 'late' }]);
-    expect(job.completions).toMatchObject([{ status: 'Error', exit_code: 3 }]);
+    const metadata = { source: 'startup_reconcile', container_id: id.trim() };
+    expect(job.completions).toMatchObject([{ status: 'Error', exit_code: 3, stats: { metadata } }]);
+    // As long as it ran, however long it has been known here.
+    const { stats } = job.completions[0] ?? {};
+    expect(stats?.duration_ms).toBeGreaterThanOrEqual(3900);
+    expect(stats?.timings?.total_duration_ms).toBe(stats?.duration_ms);
   });
 });

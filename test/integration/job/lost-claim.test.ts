@@ -48,7 +48,7 @@ describe('R32 P34 P35 P36 P37: a claim that is damaged while the container runs'
       {
         status: 'Error',
         exit_code: 7,
-        stats: { metadata: { source: 'reattached', container_id: container } },
+        stats: { metadata: { source: 'startup_reconcile', container_id: container } },
       },
     ]);
     expect(readLines(job)).toEqual(['begun', 'late']);
