@@ -4,6 +4,9 @@ import { UnavailableError } from '../errors.ts';
 import type { SbomPackage } from '../ploy/sbom.ts';
 import type { CompletionBody, DiagnosticsBody, DiffSummary, HeartbeatBody, RunEvent } from '../ploy/wire.ts';
 
+/** Of how often or how slowly we ask, by something between us and the server. */
+const passing: readonly number[] = [408, 425, 429];
+
 /** A request that was not answered with success. Whoever sends decides by `status` what that means. */
 export class ControlPlaneError extends UnavailableError {
   /** Absent where no whole answer came: refused, reset, too late. It may have been done all the same. */
@@ -17,9 +20,10 @@ export class ControlPlaneError extends UnavailableError {
     this.answer = about.answer ?? '';
   }
 
-  /** No answer, or the server's own trouble: worth trying again. Every other status is an answer. */
+  /** No answer, the server's own trouble, or what it never says itself, as a redirection: worth trying again. */
   get isTransient(): boolean {
-    return this.status === undefined || this.status >= 500;
+    const { status } = this;
+    return status === undefined || status < 400 || status >= 500 || passing.includes(status);
   }
 }
 

@@ -21,7 +21,8 @@ export function judgeAnswer({
   answer: string;
 }): AnswerVerdict {
   if (status === undefined || status >= 500) return 'trouble';
-  if (notNow.includes(status)) return 'not-now';
+  // A redirection is nothing that the server says itself.
+  if (status < 400 || notNow.includes(status)) return 'not-now';
   return status === 403 && !answer.includes(notOurs) ? 'not-now' : 'refused';
 }
 
