@@ -93,8 +93,11 @@ async function sendBody(ctx: DeliverContext, controlPlane: ControlPlane, job: Se
     const error = await tryToComplete(controlPlane, job);
     if (error === undefined) return { kind: 'settled', attempts, how: 'acknowledged' };
     const verdict = judgeAnswer(error);
-    if (verdict === 'refused') return await settleRefusal(ctx, controlPlane, { job, error, attempts });
-    if (verdict === 'not-now' || attempts >= maxAttempts || ctx.signal.aborted) {
+    const isLast = attempts >= maxAttempts || ctx.signal.aborted;
+    if (verdict === 'refused') {
+      const sent = await settleRefusal(ctx, controlPlane, { job, error, attempts, isLast });
+      if (sent !== 'again') return sent;
+    } else if (verdict === 'not-now' || isLast) {
       return { kind: 'undelivered', attempts, reason: describeError(error) };
     }
     await ctx.clock.sleep(planBackoffMs(completionBackoff, attempts, Math.random()), ctx.signal);
@@ -120,25 +123,41 @@ type Refused = { job: Sending; error: ControlPlaneError; attempts: number };
 async function settleRefusal(
   ctx: DeliverContext,
   controlPlane: ControlPlane,
-  { job, error, attempts }: Refused,
-): Promise<Sent> {
+  { job, error, attempts, isLast }: Refused & { isLast: boolean },
+): Promise<Sent | 'again'> {
   const { status, verdict } = await askForStatus(controlPlane, job.jobId);
-  const ended = { kind: 'settled', attempts, how: 'already-terminal', ...toAnswer(error.answer) } as const;
-  if (verdict === 'ended') {
-    const isSame = job.body.status.toLowerCase() === status.toLowerCase();
-    // An attempt of ours whose answer was lost.
-    if (isSame && attempts > 1) return { kind: 'settled', attempts, how: 'acknowledged' };
-    const words = `job ${job.jobId} had ended as ${status} before it was completed here`;
-    if (job.mode === 'live') await tellOnce(ctx, controlPlane, job, words);
-    return ended;
-  }
+  if (mayPass(error, verdict) && !isLast) return 'again';
+  if (verdict === 'ended') return await settleEnded(ctx, controlPlane, { job, error, attempts }, status);
   if (verdict === 'running' && job.isReplaced !== true) return { kind: 'unfit', attempts, error };
   if (verdict === 'unknown') {
-    if (error.status === 409 && job.mode === 'replay') return ended;
+    if (error.status === 409 && job.mode === 'replay') return toEnded(error, attempts);
     return { kind: 'undelivered', attempts, reason: describeError(error) };
   }
   await tellOnce(ctx, controlPlane, job, describeError(error));
   return toRefused(error, attempts);
+}
+
+async function settleEnded(
+  ctx: DeliverContext,
+  controlPlane: ControlPlane,
+  { job, error, attempts }: Refused,
+  status: string,
+): Promise<Delivery> {
+  // An attempt of ours whose answer was lost.
+  const isOurs = job.body.status.toLowerCase() === status.toLowerCase() && attempts > 1;
+  if (isOurs) return { kind: 'settled', attempts, how: 'acknowledged' };
+  const words = `job ${job.jobId} had ended as ${status} before it was completed here`;
+  if (job.mode === 'live') await tellOnce(ctx, controlPlane, job, words);
+  return toEnded(error, attempts);
+}
+
+function toEnded(error: ControlPlaneError, attempts: number): Delivery {
+  return { kind: 'settled', attempts, how: 'already-terminal', ...toAnswer(error.answer) };
+}
+
+/** A conflict that its job's status does not bear out may be one of the moment: it costs the job its end only when it stays. */
+function mayPass({ status }: ControlPlaneError, verdict: StatusVerdict): boolean {
+  return status === 409 && (verdict === 'running' || verdict === 'unknown');
 }
 
 async function askForStatus(

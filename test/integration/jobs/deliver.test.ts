@@ -69,21 +69,45 @@ const unhashed = { payload: { next_id: 'Job0000000000000000000next1' } };
 describe('an end that the server refuses while the job runs there', () => {
   it.each(
     modes.flatMap((mode) => [
-      [mode, 409, 'repo_sha_in must match', unchained] as const,
-      [mode, 400, 'repo_sha_out is required', unhashed] as const,
+      [mode, 409, 4, 'repo_sha_in must match', unchained] as const,
+      [mode, 400, 1, 'repo_sha_out is required', unhashed] as const,
     ]),
-  )('P41 %s, by %i, ends the job as an error with the reason', async (mode, status, words, options) => {
+  )('P41 %s, by %i %i times, ends the job as an error with the reason', async (...row) => {
+    const [mode, status, times, words, options] = row;
     const node = await makeNode();
     const job = await node.claim(options);
     const { delivery } = await node.deliver(job, mode);
-    expect(delivery).toMatchObject({ kind: 'settled', how: 'acknowledged', attempts: 2 });
-    expect(job.refusedCompletions.map((one) => one.status)).toEqual([status]);
+    expect(delivery).toMatchObject({ kind: 'settled', how: 'acknowledged', attempts: times + 1 });
+    expect(job.refusedCompletions.map((one) => one.status)).toEqual(Array(times).fill(status));
     expect([job.status, job.completions]).toMatchObject(['Error', [{ status: 'Error', exit_code: -1 }]]);
     expect(job.completions[0]?.stats?.error).toContain(words);
     const kept = await node.record(job);
-    expect(kept).toMatchObject({ body: { status: 'Error' }, refused: { body: success }, attempts: 2 });
+    expect(kept).toMatchObject({
+      ...{ body: { status: 'Error' }, refused: { body: success }, attempts: times + 1 },
+    });
     expect(job.events.map(({ level }) => level)).toEqual(['warn']);
   });
+
+  it.each(modes)('P41 %s, by a conflict of the moment, keeps its own end', async (mode) => {
+    const node = await makeNode();
+    const job = await node.claim();
+    node.ploy.faults.add({ route: 'complete', kind: 'answer', status: 409, times: 3 });
+    const { delivery } = await node.deliver(job, mode);
+    expect(delivery).toMatchObject({ kind: 'settled', how: 'acknowledged', attempts: 4 });
+    expect([job.completions, job.events]).toEqual([[success], []]);
+  });
+
+  it.each(modes)(
+    'P41 %s, by a conflict while the status cannot be asked for, is not lost by it',
+    async (mode) => {
+      const node = await makeNode();
+      const job = await node.claim();
+      node.ploy.faults.add({ route: 'complete', kind: 'answer', status: 409, times: 1 });
+      node.ploy.faults.add({ route: 'status', kind: 'answer', status: 503, times: 1 });
+      expect((await node.deliver(job, mode)).delivery).toMatchObject({ how: 'acknowledged', attempts: 2 });
+      expect(job.completions).toEqual([success]);
+    },
+  );
 
   it('P41 keeps the error that takes its place on disk before it is sent, and sends no third one', async () => {
     const node = await makeNode();
@@ -167,8 +191,8 @@ describe('409', () => {
     const job = await node.claim();
     node.ploy.setStatus(job.payload.job_id, 'Cancelled');
     const heal = node.ploy.faults.add({ route: 'status', kind: 'answer', status: 503 });
-    expect((await node.deliver(job, mode)).delivery).toMatchObject({ kind, attempts: 1 });
-    expect(node.ploy.requestsTo('complete')).toHaveLength(1);
+    expect((await node.deliver(job, mode)).delivery).toMatchObject({ kind, attempts: 4 });
+    expect(node.ploy.requestsTo('complete')).toHaveLength(4);
     heal();
     expect((await node.deliver(job, 'replay')).delivery).toMatchObject({ how: 'already-terminal' });
   });
