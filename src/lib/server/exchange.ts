@@ -2,11 +2,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BaseContext } from '../context.ts';
 import { describeError, InputError, ReeveError } from '../errors.ts';
+import { type BodyRoom, readBody, type TakenRoom } from './body.ts';
 import { type Answer, ApiError, type ApiRequest, findRoute, type Route } from './route.ts';
 
 export type ExchangeOptions = {
   routes: readonly Route[];
+  /** Of one body. */
   bodyBytes: number;
+  /** For all bodies that are held at one time. */
+  room: BodyRoom;
   /** From the end of the headers to the end of the answer. */
   writeMs: number;
   /** Being stopped: answers are the last of their connection. */
@@ -25,17 +29,20 @@ export async function exchange(
   const left = new AbortController();
   const gone = new Promise<void>((resolve) => res.once('close', resolve));
   void gone.then(() => left.abort(new ApiError(408, 'the caller has left')));
+  const taken = options.room.open();
   let lastWord: NodeJS.Timeout | undefined;
   const late = setTimeout(() => {
     left.abort(new ApiError(408, `no answer within ${options.writeMs / 1000}s`));
     lastWord = setTimeout(() => req.socket.destroy(), lastWordMs);
   }, options.writeMs);
   try {
-    await answer(req, res, { ...options, signal: AbortSignal.any([left.signal, options.stopping]) });
+    const signal = AbortSignal.any([left.signal, options.stopping]);
+    await answer(req, res, { ...options, signal, taken });
   } catch (error) {
     refuse({ req, res }, toApiError(error, log), options.stopping);
   }
   await gone;
+  taken.giveBack();
   clearTimeout(late);
   clearTimeout(lastWord);
 }
@@ -43,10 +50,10 @@ export async function exchange(
 async function answer(
   req: IncomingMessage,
   res: ServerResponse,
-  { routes, bodyBytes, signal, stopping }: ExchangeOptions & { signal: AbortSignal },
+  { routes, bodyBytes, signal, stopping, taken }: ExchangeOptions & { signal: AbortSignal; taken: TakenRoom },
 ): Promise<void> {
   const route = findRoute(routes, req.method ?? '', req.url ?? '');
-  const request: ApiRequest = { signal, body: () => readBody(req, bodyBytes) };
+  const request: ApiRequest = { signal, body: () => readBody(req, bodyBytes, taken) };
   const { status, json }: Answer = await route.handle(request);
   if (res.headersSent || res.destroyed) return;
   const text = JSON.stringify(json);
@@ -89,28 +96,6 @@ function send(
   res.write(about.text);
   const timer = setTimeout(() => req.socket.destroy(), lastWordMs);
   req.socket.once('close', () => clearTimeout(timer));
-}
-
-async function readBody(req: IncomingMessage, most: number): Promise<Buffer> {
-  const tooLarge = new ApiError(413, `the body is larger than ${most} bytes`);
-  if (Number(req.headers['content-length'] ?? 0) > most) throw tooLarge;
-  const chunks: Buffer[] = [];
-  let size = 0;
-  return await new Promise((resolve, reject) => {
-    const stop = (error: ApiError): void => {
-      req.removeAllListeners('data');
-      req.pause();
-      reject(error);
-    };
-    req.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > most) return stop(tooLarge);
-      chunks.push(chunk);
-    });
-    req.once('end', () => resolve(Buffer.concat(chunks)));
-    req.once('close', () => stop(new ApiError(400, 'the body has no end')));
-    req.once('error', () => stop(new ApiError(400, 'the body has no end')));
-  });
 }
 
 /** What is not the caller's doing is told in the journal as well. */

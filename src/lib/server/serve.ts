@@ -5,6 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import type { BaseContext } from '../context.ts';
+import { createBodyRoom } from './body.ts';
 import { type CertificateFiles, createRefresh, readCertificates, tlsVersions } from './certificates.ts';
 import { Connections } from './connections.ts';
 import { exchange } from './exchange.ts';
@@ -33,6 +34,8 @@ export type Served = { connections: number; requests: number };
 
 /** More at once than any honest caller opens; each costs some tens of kilobytes. */
 const mostConnections = 512;
+/** Parsed, they are several times as large; the unit has a gigabyte. */
+const bodiesBytes = 64 * 1024 * 1024;
 const handshakeMs = 10_000;
 const headersMs = 10_000;
 /** How late a limit above may be noticed. */
@@ -111,6 +114,7 @@ function attach(
 ): { requests: number } {
   const served = { requests: 0 };
   const { routes, bodyBytes, times } = options;
+  const room = createBodyRoom(bodiesBytes);
   server.prependListener('connection', (socket: Socket) => connections.add(socket));
   server.on('request', (req, res) => {
     const { socket } = req;
@@ -118,7 +122,7 @@ function attach(
     if (options.certificates !== undefined && !(socket as TLSSocket).authorized) return void socket.destroy();
     served.requests += 1;
     connections.mark(socket, 'busy');
-    const how = { routes, bodyBytes, writeMs: times.writeMs, stopping: ctx.signal };
+    const how = { routes, bodyBytes, room, writeMs: times.writeMs, stopping: ctx.signal };
     void exchange(ctx, { req, res }, how).then(() => connections.mark(socket, 'kept'));
   });
   return served;

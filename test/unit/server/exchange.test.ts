@@ -2,11 +2,13 @@ import { Agent, createServer, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
+import { createBodyRoom } from '../../../src/lib/server/body.ts';
 import { exchange } from '../../../src/lib/server/exchange.ts';
 import type { Answer, Route } from '../../../src/lib/server/route.ts';
 import { systemClock } from '../../../src/lib/time.ts';
 
 const writeMs = 100;
+const bodyBytes = 100_000;
 
 const routes: Route[] = [
   {
@@ -25,13 +27,24 @@ const routes: Route[] = [
       return { status: 200, json: {} };
     },
   },
+  {
+    method: 'POST',
+    path: '/keeps',
+    handle: async ({ body, signal }) => {
+      await body();
+      return await new Promise<Answer>((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason)),
+      );
+    },
+  },
 ];
 
 async function startServer(): Promise<number> {
   const log = { error: () => {} } as unknown as Parameters<typeof exchange>[0]['log'];
   const stopping = new AbortController().signal;
+  const room = createBodyRoom(2 * bodyBytes);
   const server = createServer((req, res) => {
-    void exchange({ log }, { req, res }, { routes, bodyBytes: 100, writeMs, stopping });
+    void exchange({ log }, { req, res }, { routes, bodyBytes, room, writeMs, stopping });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
@@ -63,4 +76,15 @@ it('an answer that came too late is the last of its connection (P9)', async () =
     expect((await ask(agent, `http://127.0.0.1:${port}/slow`)).status).toBe(200);
     await sleep(1);
   }
+});
+
+it('bodies are bounded together, and room comes back with the end of a request', async () => {
+  const port = await startServer();
+  const post = async (): Promise<number> => {
+    const body = 'x'.repeat(bodyBytes * 0.9);
+    return (await fetch(`http://127.0.0.1:${port}/keeps`, { method: 'POST', body })).status;
+  };
+  const all = await Promise.all(Array.from({ length: 10 }, post));
+  expect(all.sort()).toEqual([408, 408, ...Array.from({ length: 8 }, () => 503)]);
+  expect(await Promise.all([post(), post()])).toEqual([408, 408]);
 });
