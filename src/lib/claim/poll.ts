@@ -1,7 +1,8 @@
 // The claim loop of one window: a slot first, then room and an engine, then the question. What finds nothing makes it wait longer,
 // a claim makes it ask again at once. Where all slots are taken it waits for one and asks nobody.
 import { ControlPlaneError } from '../control-plane/control-plane.ts';
-import { describeError } from '../errors.ts';
+import { EngineError } from '../docker/errors.ts';
+import { BusyError, describeError, UnavailableError } from '../errors.ts';
 import { claimBackoff, planBackoffMs } from '../http/retry.ts';
 import { countAnswers, type KeptAnswer, keepAnswer } from '../jobs/answers.ts';
 import { clearDoubt, isInDoubt, markDoubt } from '../jobs/doubt.ts';
@@ -10,7 +11,7 @@ import { giveSlotBack, isSlotLeft, reserveSlot } from '../jobs/slots.ts';
 import { jobLabel, runLabel } from '../ploy/names.ts';
 import type { Acceptance } from './accept.ts';
 import type { ClaimSession } from './session.ts';
-import { openSlotWatch } from './slot-watch.ts';
+import { openSlotWatch, type SlotWatch } from './slot-watch.ts';
 
 export type PollReport = {
   claimed: string[];
@@ -26,33 +27,42 @@ const lookMs = 2_000;
 const engineMs = 5_000;
 
 export async function pollForWindow(session: ClaimSession, windowMs: number): Promise<PollReport> {
-  const { ctx, runners, random } = session;
+  const { ctx } = session;
   const report: PollReport = { claimed: [], requests: 0, answers: 0 };
   const endsAtMs = performance.now() + windowMs;
   const leftMs = (): number => endsAtMs - performance.now();
   const preflight = openPreflight(session);
-  const told = new Set<string>();
   noteKilledClaim(session);
   const slots = openSlotWatch(ctx);
+  try {
+    await poll(session, { report, preflight, told: new Set() }, { leftMs, slots });
+  } finally {
+    slots.close();
+  }
+  return report;
+}
+
+type Window = { leftMs: () => number; slots: SlotWatch };
+
+async function poll(session: ClaimSession, attempt: Try, { leftMs, slots }: Window): Promise<void> {
+  const { ctx, runners, random } = session;
   let failures = 0;
   let turns = 0;
   do {
-    if (turns > 0) await acceptKept(session, { report, told });
+    if (turns > 0) await acceptKept(session, attempt);
     turns += 1;
     if (!(await reserveSlot(ctx, session.jobs.concurrency))) {
       await slots.wait(Math.min(lookMs, Math.max(0, leftMs())));
       await runners.tend();
       continue;
     }
-    const isClaimed = await tryOnce(session, { report, preflight, told });
+    const isClaimed = await tryOnce(session, attempt);
     failures = isClaimed ? 0 : failures + 1;
     await runners.tend();
     if (isClaimed || leftMs() <= 0) continue;
     const waitMs = Math.min(planBackoffMs(claimBackoff, failures, random()), leftMs());
     await ctx.clock.sleep(waitMs, ctx.signal);
   } while (leftMs() > 0 && !ctx.signal.aborted);
-  slots.close();
-  return report;
 }
 
 type Noted = Pick<Try, 'report' | 'told'>;
@@ -86,6 +96,7 @@ async function tryOnce(session: ClaimSession, { report, preflight, told }: Try):
     await settleDoubt(session);
     return acceptance.kind === 'accepted';
   } catch (error) {
+    if (!isPassing(error)) throw error;
     if (error instanceof ControlPlaneError && error.isTransient) markDoubt(ctx.paths);
     report.trouble = describeError(error);
     warnOnce(session, told, report.trouble);
@@ -95,6 +106,11 @@ async function tryOnce(session: ClaimSession, { report, preflight, told }: Try):
   }
 }
 
+/** Server, engine and disks may be well again at the next turn. What is wrong with us ends the window. */
+function isPassing(error: unknown): boolean {
+  return error instanceof UnavailableError || error instanceof BusyError || error instanceof EngineError;
+}
+
 /** What an earlier turn could not do: it has its slot meanwhile. */
 async function acceptKept(session: ClaimSession, { report, told }: Noted): Promise<void> {
   if (countAnswers(session.ctx) === 0) return;
@@ -102,6 +118,7 @@ async function acceptKept(session: ClaimSession, { report, told }: Noted): Promi
     const { acceptKeptAnswers } = await import('./accept.ts');
     for (const acceptance of await acceptKeptAnswers(session)) note(session, acceptance, { report, told });
   } catch (error) {
+    if (!isPassing(error)) throw error;
     warnOnce(session, told, describeError(error));
   }
 }

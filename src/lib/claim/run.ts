@@ -81,11 +81,15 @@ async function claim(
     for (const one of await acceptKeptAnswers(session)) if (one.kind === 'kept') ctx.log.warning(one.reason);
   }
   const facts = await gatherClaimFacts(ctx, engine, rows);
-  const troubles = await applySteps(session, planClaim(facts, ctx.clock.now()));
-  const report = ctx.signal.aborted
-    ? { claimed: [], requests: 0, answers: 0 }
-    : await pollForWindow(session, windowMs);
-  await runners.settle();
+  let troubles: string[];
+  let report: PollReport = { claimed: [], requests: 0, answers: 0 };
+  try {
+    troubles = await applySteps(session, planClaim(facts, ctx.clock.now()));
+    if (!ctx.signal.aborted) report = await pollForWindow(session, windowMs);
+  } finally {
+    // Processes of jobs are waited for under the lock that they were started under.
+    await runners.settle();
+  }
   // What has ended since, or has still been there, the next pass looks at first.
   const left = new Set(facts.containers.map(({ key }) => key));
   await forgetEndedJobs(ctx, new Set([...facts.ended].filter((key) => !left.has(key))));
