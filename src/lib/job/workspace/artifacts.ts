@@ -7,6 +7,7 @@ import { StepError } from '../../errors.ts';
 import { runProgram } from '../../exec/run.ts';
 import { limits } from '../../ploy/limits.ts';
 import type { JobType, TerminalStatus } from '../../ploy/wire.ts';
+import { fileError } from '../../state/file-error.ts';
 import { isInside } from './members.ts';
 import type { WorkspacePaths } from './paths.ts';
 
@@ -56,7 +57,9 @@ export async function buildArtifactBundle(
       .map((name) => `./${name}\0`)
       .join(''),
     'latin1',
-  );
+  ).catch((error: unknown) => {
+    throw fileError('write', list, error);
+  });
   await packMembers(paths, { list, file, signal });
   return { file, sizeBytes: (await stat(file)).size };
 }

@@ -2,6 +2,7 @@
 import { copyFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { BaseContext } from '../../context.ts';
+import { fileError } from '../../state/file-error.ts';
 import { type Looked, readTree, stageAfter } from './before.ts';
 import { askGit, runGit } from './git.ts';
 import type { WorkspacePaths } from './paths.ts';
@@ -44,9 +45,13 @@ export async function commitBaseline(
 
 /** By a file beside it, so that a link in its place is replaced and never followed. */
 async function replaceFile(file: string, write: (temporary: string) => Promise<void>): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o755 });
   const temporary = `${file}.reeve-new`;
-  await rm(temporary, { recursive: true, force: true });
-  await write(temporary);
-  await rename(temporary, file);
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o755 });
+    await rm(temporary, { recursive: true, force: true });
+    await write(temporary);
+    await rename(temporary, file);
+  } catch (error) {
+    throw fileError('write', file, error);
+  }
 }
