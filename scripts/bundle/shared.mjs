@@ -14,9 +14,12 @@ const never =
 /** Whoever uses one of them nearly always uses the others as well: all that these import of these folders. */
 const sets = {
   docker: { of: ['src/lib/docker/client.ts'], below: /^src\/lib\/docker\// },
-  server: { of: ['src/lib/control-plane/client.ts'], below: /^src\/lib\/(control-plane|http|ploy)\// },
+  server: {
+    of: ['src/lib/control-plane/client.ts', 'src/lib/bootstrap/require.ts'],
+    below: /^src\/lib\/(bootstrap|control-plane|http|ploy)\//,
+  },
   jobs: {
-    of: ['src/lib/jobs/deliver.ts', 'src/lib/jobs/slots.ts', 'src/lib/jobs/start.ts'],
+    of: ['deliver', 'slots', 'start'].map((name) => `src/lib/jobs/${name}.ts`),
     below: /^src\/lib\/jobs\//,
   },
 };

@@ -7,13 +7,13 @@ import type { JobsConfig } from '../config/config.ts';
 import type { BaseContext } from '../context.ts';
 import { ConfigError, describeError, systemErrorCode } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
-import { bootstrapTokenFile } from '../ploy/names.ts';
 import { defineDocument, readDocument, writeDocument } from '../state/document.ts';
 import { fileError } from '../state/file-error.ts';
 import { requireText } from '../state/shape.ts';
 import { exchangeToken, type Patience, RefusedError } from './exchange.ts';
-import { dropPending, installIssued, pendingPath, readPending, writePending } from './install.ts';
+import { dropPending, installIssued, readPending, writePending } from './install.ts';
 import { isRenewalDue } from './plan.ts';
+import { bootstrapToken, exists, hasCertificate, isInPlace } from './presence.ts';
 import { buildCertificateRequest } from './request.ts';
 
 export type IdentityContext = Pick<
@@ -33,8 +33,7 @@ export async function ensureIdentity(
   jobs: JobsConfig,
   patience: Patience = 'patient',
 ): Promise<'present' | 'issued'> {
-  if (!jobs.http.tls.enabled) return 'present';
-  if ((await hasCertificate(jobs)) && !(await exists(pendingPath(ctx)))) return 'present';
+  if (!jobs.http.tls.enabled || (await isInPlace(ctx, jobs))) return 'present';
   const work = async (): Promise<'present' | 'issued'> => {
     if (await finishPending(ctx, jobs)) return 'issued';
     if (await hasCertificate(jobs)) return 'present';
@@ -55,15 +54,6 @@ export async function renewIdentity(ctx: IdentityContext, jobs: JobsConfig): Pro
     return true;
   };
   return await withLock(ctx, 'bootstrap', work, { waitMs: lockWaitMs.once });
-}
-
-function bootstrapToken({ overrides }: Pick<BaseContext, 'overrides'>): string {
-  return overrides.PLOY_BOOTSTRAP_TOKEN_PATH ?? bootstrapTokenFile;
-}
-
-async function hasCertificate({ http: { tls } }: JobsConfig): Promise<boolean> {
-  const [cert, key] = await Promise.all([tls.certPath, tls.keyPath].map((path) => exists(path ?? '')));
-  return cert === true && key === true;
 }
 
 async function runsOut(ctx: IdentityContext, { http: { tls } }: JobsConfig): Promise<boolean> {
@@ -164,8 +154,4 @@ async function identify(path: string): Promise<string> {
   if (about === undefined) return 'none';
   const { ino, size, mtimeMs } = about;
   return `${ino}-${size}-${Math.round(mtimeMs)}`;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined)) !== undefined;
 }

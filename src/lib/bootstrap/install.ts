@@ -1,7 +1,7 @@
 // What the server has issued, on its way into its files. A token can be exchanged only once: so the whole answer is on disk
 // in one file first, and whoever comes after a crash finishes from there.
 import { chmod, mkdir, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import type { JobsConfig } from '../config/config.ts';
 import type { BaseContext } from '../context.ts';
 import { tokenPath } from '../control-plane/credentials.ts';
@@ -10,6 +10,7 @@ import { defineDocument, readDocument } from '../state/document.ts';
 import { fileError } from '../state/file-error.ts';
 import { requireText } from '../state/shape.ts';
 import type { Issued } from './exchange.ts';
+import { pendingPath } from './presence.ts';
 
 type InstallContext = Pick<BaseContext, 'paths' | 'overrides' | 'clock' | 'log'>;
 
@@ -22,10 +23,6 @@ const issuedDocument = defineDocument<Issued>({
     bearerToken: requireText(raw, 'bearerToken'),
   }),
 });
-
-export function pendingPath({ paths }: Pick<BaseContext, 'paths'>): string {
-  return join(paths.stateDir, 'bootstrap.json');
-}
 
 /** 0600, and without a previous copy: there is a key in it. */
 export async function writePending(ctx: InstallContext, issued: Issued): Promise<void> {

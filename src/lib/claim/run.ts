@@ -1,6 +1,6 @@
 // `reeve claim`: one pass over the jobs that this node has already, then claims until the window ends. Jobs run in processes of
 // their own; an activation that is killed leaves nothing that the next one would not find.
-import { ensureIdentity } from '../bootstrap/identity.ts';
+import { requireIdentity } from '../bootstrap/require.ts';
 import { requireSection } from '../config/rules.ts';
 import type { BaseContext, Context } from '../context.ts';
 import { openControlPlane } from '../control-plane/client.ts';
@@ -41,7 +41,7 @@ async function claimUnderLock(ctx: Context, options: ClaimOptions): Promise<Outc
     rows.catch(() => {});
     try {
       return await recordRun(ctx, 'claim', async () => {
-        await ensureIdentity(ctx, jobs);
+        await requireIdentity(ctx, jobs);
         session.controlPlane.prepare();
         return await claim(session, await rows, options.windowMs);
       });

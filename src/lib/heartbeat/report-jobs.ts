@@ -1,5 +1,5 @@
 // One heartbeat to the server that hands out jobs, with what this machine has to spare, and its diagnostics after it.
-import { ensureIdentity, renewIdentity } from '../bootstrap/identity.ts';
+import { renewWhereAsked, requireIdentity } from '../bootstrap/require.ts';
 import type { JobsConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { openControlPlane } from '../control-plane/client.ts';
@@ -33,8 +33,12 @@ export async function reportToJobs(ctx: Context, jobs: JobsConfig): Promise<Outc
   if (!isBeatDue(before, timing)) {
     return { outcome: 'nothing-to-do', text: [`the next heartbeat of jobs is due at ${before?.nextAt}`] };
   }
+  // Without it the next timer tries again: what the server was told stands, and what went wrong is told as it was.
   const write = async (end: BeatEnd): Promise<void> => {
-    await writeBeats(ctx, plane, planNextBeat(before, end, { ...timing, random: Math.random() }));
+    const next = planNextBeat(before, end, { ...timing, random: Math.random() });
+    await writeBeats(ctx, plane, next).catch((error: unknown) => {
+      ctx.log.warning(`it is not noted when the next heartbeat of jobs is due: ${describeError(error)}`);
+    });
   };
   const server = openControlPlane(ctx, jobs);
   try {
@@ -66,9 +70,9 @@ export async function reportToJobs(ctx: Context, jobs: JobsConfig): Promise<Outc
  * leaves the certificate in use, which is still good.
  */
 async function makeReady(ctx: Context, jobs: JobsConfig): Promise<void> {
-  await ensureIdentity(ctx, jobs, 'once');
+  await requireIdentity(ctx, jobs, 'once');
   try {
-    if (await renewIdentity(ctx, jobs)) ctx.log.info('the certificate has been renewed');
+    if (await renewWhereAsked(ctx, jobs)) ctx.log.info('the certificate has been renewed');
   } catch (error) {
     ctx.log.warning(`the certificate is not renewed: ${describeError(error)}`);
   }
