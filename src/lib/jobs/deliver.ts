@@ -168,7 +168,9 @@ async function askForStatus(
     const status = await controlPlane.fetchJobStatus(jobId);
     return { status, verdict: judgeStatus(status) };
   } catch (error) {
-    const isRefused = error instanceof ControlPlaneError && judgeAnswer(error) === 'refused';
+    // A question is in no conflict with anything: such an answer is about something else.
+    const isAnswer = error instanceof ControlPlaneError && error.status !== 409;
+    const isRefused = isAnswer && judgeAnswer(error) === 'refused';
     return { status: '', verdict: isRefused && (error.status ?? 0) >= 400 ? 'none' : 'unknown' };
   }
 }
