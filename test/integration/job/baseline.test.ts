@@ -1,9 +1,15 @@
 // Jobs of one run, one after another on its workspace: each tells what it has changed itself, wherever it was killed.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { commitBaseline } from '../../../src/lib/job/workspace/baseline.ts';
+import { collectDiff } from '../../../src/lib/job/workspace/diff.ts';
 import { type JobRuns, makeJobRuns } from '../../support/job-runs.ts';
 import type { JobOptions } from '../../support/ploy/jobs.ts';
 import { makeKsuid } from '../../support/ploy/jobs.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
+import { makeWorkspaces } from '../../support/workspaces.ts';
 
 const idOf = (job: PloyJob): string => job.payload.job_id;
 const patchesOf = (job: PloyJob): string[] => job.diffs.map(({ patch }) => patch);
@@ -37,6 +43,20 @@ describe('P53, P64, P65: the jobs of a run', () => {
     expect(patchesOf(second)[0]).toContain('deleted file mode 100644');
     expect(second.completions[0]?.repo_sha_out).not.toBe(shaOut);
     expect(runs.ploy.state.violations).toEqual([]);
+  });
+
+  it('tell with it what a gate before has left, as only a mig makes a baseline', async () => {
+    const { ctx, signal, prepare } = await makeWorkspaces();
+    const runId = makeKsuid('Run');
+    const { paths: gate } = await prepare({ job: { runId, payload: { job_type: 'pre_gate' } } });
+    writeFileSync(join(gate.workspace, 'of-the-gate'), 'left\n');
+    const { paths } = await prepare({ job: { runId } });
+    writeFileSync(join(paths.workspace, 'of-the-mig'), 'new\n');
+    const diff = await collectDiff(ctx, paths, signal);
+    expect(addedIn(gunzipSync(diff?.gzip ?? '').toString())).toEqual(['of-the-gate', 'of-the-mig']);
+    expect(await commitBaseline(ctx, paths, { runId, jobId: 'Job1', signal })).toBe(true);
+    const { paths: next } = await prepare({ job: { runId } });
+    expect(await collectDiff(ctx, next, signal)).toBeUndefined();
   });
 
   it.each(['diff', 'artifact', 'complete'] as const)(

@@ -1,4 +1,5 @@
-// What a job has changed in the workspace, as a patch against what was there before it.
+// What a job has changed in the workspace, as a patch against the commit that was there before it: what gates have left since is
+// in it as well, and it is the same again once the job's own baseline has been made.
 import { createWriteStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
