@@ -71,10 +71,10 @@ describe('a client of the server in use', () => {
     const machine = await makeJobsMachine();
     const plane = await open(machine);
     machine.ploy.queueJob();
-    const { job_id: jobId } = (await plane.claim()) as ClaimPayload;
-    machine.ploy.faults.add({ route: 'status', kind: 'slow', ms: 1_500, times: 1 });
-    const slow = plane.fetchJobStatus(jobId);
-    await expect.poll(() => machine.ploy.requestsTo('status').length, { interval: 10 }).toBe(1);
+    const { job_id: jobId, id: runId } = (await plane.claim()) as ClaimPayload;
+    machine.ploy.faults.add({ route: 'events', kind: 'slow', ms: 1_500, times: 1 });
+    const slow = plane.sendEvents(runId, [{ job_id: jobId, level: 'info', message: 'hello' }]);
+    await expect.poll(() => machine.ploy.requestsTo('events').length, { interval: 10 }).toBe(1);
     machine.ploy.state.tokens.add('a-new-token');
     replaceToken(machine, 'a-new-token');
     machine.ploy.faults.add({ route: 'claim', kind: 'answer', status: 401, times: 2 });
@@ -89,7 +89,8 @@ describe('a client of the server in use', () => {
       [204, 'Bearer a-new-token'],
       [204, 'Bearer a-new-token'],
     ]);
-    expect(await slow).toBe('Running');
+    await slow;
+    expect(machine.ploy.job(jobId).events).toHaveLength(1);
   });
 
   it('P80: is refused once, not in a loop, where the token is the same', async () => {
