@@ -1,5 +1,6 @@
 // `reeve heartbeat` of a node that takes jobs: a real process, and a strict server over mutual TLS 1.3.
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
 import type { Beats } from '../../../src/lib/heartbeat/plan-beat.ts';
 import { aNodeStatus } from '../../support/builders.ts';
@@ -100,6 +101,19 @@ describe('a heartbeat of jobs', () => {
       holder.tell('stop');
       await holder.ended;
     }
+  });
+
+  it('P73: was told where its next turn cannot be noted, and a failure is the server’s own', async () => {
+    const machine = await makeJobsMachine();
+    mkdirSync(machine.stateDir, { recursive: true });
+    symlinkSync('/proc/no-such-directory', join(machine.stateDir, 'backoff'));
+    const first = await machine.reeve('heartbeat');
+    const noted = 'it is not noted when the next heartbeat of jobs is due';
+    expect([first.status, first.stderr]).toEqual([0, expect.stringContaining(noted)]);
+    expect(machine.ploy.requestsTo('heartbeat').map(({ status }) => status)).toEqual([204]);
+    machine.ploy.faults.add({ kind: 'answer', status: 503, route: 'heartbeat' });
+    const second = await machine.reeve('heartbeat');
+    expect([second.status, sentenceOfProgram(second)]).toEqual([69, expect.stringContaining('503')]);
   });
 
   it('tells of a token that others can read, and never the token', async () => {
