@@ -97,13 +97,13 @@ describe('an end that the server refuses while the job runs there', () => {
     expect([job.completions, job.events]).toEqual([[success], []]);
   });
 
-  it.each(modes)(
-    'P41 %s, by a conflict while the status cannot be asked for, is not lost by it',
-    async (mode) => {
+  it.each(modes.flatMap((mode) => [[mode, 503] as const, [mode, 409] as const]))(
+    'P41 %s, by a conflict while its status is answered by %i, is not lost by it',
+    async (mode, status) => {
       const node = await makeNode();
       const job = await node.claim();
       node.ploy.faults.add({ route: 'complete', kind: 'answer', status: 409, times: 1 });
-      node.ploy.faults.add({ route: 'status', kind: 'answer', status: 503, times: 1 });
+      node.ploy.faults.add({ route: 'status', kind: 'answer', status, times: 1 });
       expect((await node.deliver(job, mode)).delivery).toMatchObject({ how: 'acknowledged', attempts: 2 });
       expect(job.completions).toEqual([success]);
     },
