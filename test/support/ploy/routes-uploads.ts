@@ -125,7 +125,7 @@ function findFault(text: string, frames: LogFrame[]): string | undefined {
   frames.push(frame);
   if (Object.keys(frame).sort().join() !== 'line,stream') return 'other fields than stream and line';
   if (frame.stream !== 'stdout' && frame.stream !== 'stderr') return 'an unknown stream';
-  if (typeof frame.line !== 'string' || frame.line.trim() === '') return 'a blank line';
+  if (typeof frame.line !== 'string' || frame.line === '') return 'an empty line';
   return frame.line.endsWith('\r') ? 'a carriage return' : undefined;
 }
 

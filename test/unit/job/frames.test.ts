@@ -30,7 +30,12 @@ describe('P62: frames of a log', () => {
       ],
       ['stdout: a', 'stdout: b', 'stderr: c'],
     ],
-    ['without blank lines', [['stdout', '\n \n\r\na\n\n']], ['stdout: a']],
+    ['without empty lines', [['stdout', '\n\r\na\n\n']], ['stdout: a']],
+    [
+      'with lines of blanks',
+      [['stdout', ' \n\t\r\na\n  ']],
+      ['stdout:  ', 'stdout: \t', 'stdout: a', 'stdout:   '],
+    ],
     ['without carriage returns at the end', [['stdout', 'a\r\nb\rc\r\r\n']], ['stdout: a', 'stdout: b\rc']],
     [
       'of lines in parts, each when it ends',

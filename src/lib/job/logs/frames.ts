@@ -83,12 +83,13 @@ function emitPiece(stream: LogPart['stream'], line: Buffer, emit: (frame: string
   }
 }
 
-/** Undefined for a blank line. Bytes that are no UTF-8 become replacement characters. */
+/** Undefined for an empty line: blanks may be what somebody has lined up. Bytes that are no UTF-8 become replacement characters. */
 function renderFrame(stream: LogPart['stream'], line: Buffer): string | undefined {
   let end = line.length;
   while (end > 0 && line[end - 1] === carriageReturn) end -= 1;
+  if (end === 0) return undefined;
   const text = line.toString('utf8', 0, end);
-  return text.trim() === '' ? undefined : `{"stream":"${stream}","line":${JSON.stringify(text)}}\n`;
+  return `{"stream":"${stream}","line":${JSON.stringify(text)}}\n`;
 }
 
 /** Not in the middle of a character, where it is one. */
