@@ -143,7 +143,8 @@ function readText(payload: unknown, name: string): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-/** `https://user:token@host/…` without its credentials. */
+/** `https://user:token@host/…?token=…` without its credentials. */
 function hidePassword(url: string | null): string | null {
-  return url === null ? null : url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, '$1');
+  if (url === null) return null;
+  return url.replace(/[?#].*$/s, '').replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, '$1');
 }

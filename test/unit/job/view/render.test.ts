@@ -11,7 +11,7 @@ const claim: JobClaim = {
   ...{ source: 'claim', claimedAt: '2026-06-04T03:00:00.000Z', runId: 'run-1', jobId: 'job-1' },
   payload: {
     ...{ job_name: 'mig-0', job_type: 'mig', job_image: 'registry/mig:1', base_ref: 'main' },
-    repo_url: 'https://user:hidden@git.example/repo.git',
+    repo_url: 'https://user:hidden@git.example/repo.git?private_token=hidden#hidden',
     spec: { envs: { TOKEN: 'hidden' } },
   },
 };
