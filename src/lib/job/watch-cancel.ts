@@ -53,9 +53,11 @@ export function watchCancel(session: JobSession): CancelWatch {
     if (name === 'cancel.json') read();
   });
   if (cancelled !== undefined) found.abort();
+  // One for all rounds: each that is made anew would be kept for as long as those that it is made of.
+  const over = AbortSignal.any([stopped.signal, found.signal]);
   const poll = async (): Promise<void> => {
     while (!stopped.signal.aborted && cancelled === undefined) {
-      await ctx.clock.sleep(limits.cancelWatchMs, AbortSignal.any([stopped.signal, found.signal]));
+      await ctx.clock.sleep(limits.cancelWatchMs, over);
       if (stopped.signal.aborted || cancelled !== undefined) return;
       read();
       await askServer();
