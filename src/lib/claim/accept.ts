@@ -1,6 +1,6 @@
 // One job that the server has given us: on disk before anything starts. As long as its answer is kept the job is never ended, as it
 // becomes an open job at a later turn; one that cannot be written down at all is ended at once, so that it does not hang on the server.
-import { describeError } from '../errors.ts';
+import { describeError, InputError } from '../errors.ts';
 import { dropAnswer, type KeptAnswer, readAnswers } from '../jobs/answers.ts';
 import { findJob, readJob } from '../jobs/book.ts';
 import { sendCompletion } from '../jobs/deliver.ts';
@@ -109,11 +109,15 @@ async function settleUnopened(session: ClaimSession, unopened: Unopened): Promis
   const { claim, kept, error } = unopened;
   const { jobId } = claim;
   const reason = `cannot open job ${jobId}: ${describeError(error)}`;
-  if (kept !== undefined) return { kind: 'kept', reason };
+  // A claim that is refused here will be at every turn.
+  if (kept !== undefined && !(error instanceof InputError)) return { kind: 'kept', reason };
   // What failed may have come after the job was there.
   const place = await findJob(session.ctx, jobId).catch(() => undefined);
-  if (place === undefined) await endUnwritten(session, claim, describeError(error));
-  else session.ctx.log.warning(reason, { job: jobId });
+  if (place !== undefined) session.ctx.log.warning(reason, { job: jobId });
+  else if (!(await endUnwritten(session, claim, describeError(error))) && kept !== undefined) {
+    return { kind: 'kept', reason };
+  }
+  if (kept !== undefined) dropAnswer(session.ctx, kept.name);
   return { kind: 'refused' };
 }
 
@@ -121,7 +125,7 @@ async function endUnwritten(
   { ctx, controlPlane }: ClaimSession,
   { jobId, runId }: JobClaim,
   cause: string,
-): Promise<void> {
+): Promise<boolean> {
   const error = `cannot keep the job: ${cause}`;
   ctx.log.error(`${error}: job ${jobId} is ended`, { job: jobId });
   giveSlotBack(ctx);
@@ -130,4 +134,5 @@ async function endUnwritten(
   if (delivery.kind === 'undelivered') {
     ctx.log.error(`job ${jobId} hangs on the server: it could be neither kept nor ended: ${delivery.reason}`);
   }
+  return delivery.kind === 'settled';
 }

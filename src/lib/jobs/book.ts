@@ -63,7 +63,10 @@ export async function findJob(
   return undefined;
 }
 
-/** Makes the job with its claim, as a whole or not at all. False where it is there already, open or ended. Assumes `slots`. */
+/**
+ * Makes the job with its claim, as a whole or not at all. False where it is there already, open or ended. Throws InputError where
+ * the claim is larger than what can be read again. Assumes `slots`.
+ */
 export async function openJob(ctx: BookContext, claim: JobClaim): Promise<boolean> {
   const key = jobKey(claim.jobId);
   if ((await findJob(ctx, claim.jobId)) !== undefined) return false;
@@ -71,9 +74,14 @@ export async function openJob(ctx: BookContext, claim: JobClaim): Promise<boolea
   const staged = join(parent, `.new-${key}`);
   await ensureDirectory(parent);
   await rm(staged, { recursive: true, force: true });
-  await mkdir(staged, { mode: 0o700 });
-  await writeDocument(join(staged, 'claim.json'), claimDocument, claim);
-  await rename(staged, join(parent, key));
+  try {
+    await mkdir(staged, { mode: 0o700 });
+    await writeDocument(join(staged, 'claim.json'), claimDocument, claim);
+    await rename(staged, join(parent, key));
+  } catch (error) {
+    await rm(staged, { recursive: true, force: true }).catch(() => {});
+    throw fileError('open job', join(parent, key), error);
+  }
   await syncDirectory(parent);
   return true;
 }

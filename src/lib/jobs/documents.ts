@@ -28,6 +28,7 @@ const statuses: Readonly<Record<TerminalStatus, true>> = {
 export const claimDocument = defineDocument<JobClaim>({
   version: 1,
   needsDirectory: true,
+  isCompact: true,
   parse: ({ version: _, ...raw }) => {
     for (const name of ['source', 'claimedAt', 'runId', 'jobId']) requireText(raw, name);
     return raw as unknown as JobClaim;

@@ -19,6 +19,8 @@ export type DocumentDefinition<T extends object> = {
   migrate?(raw: RawDocument, version: number): RawDocument;
   /** It lies in a directory that goes with it, and that no write makes again. */
   readonly needsDirectory?: true;
+  /** Written without line breaks: it may come near to what can be read. */
+  readonly isCompact?: true;
 };
 
 export type ReadResult<T> =
@@ -65,14 +67,16 @@ export async function readDocument<T extends object>(
   return { kind: 'lost', reason, setAside };
 }
 
-/** Replaces the document and keeps the one it replaces as the previous copy. */
+/** Replaces the document and keeps the one it replaces as the previous copy. Throws InputError where it could not be read again. */
 export async function writeDocument<T extends object>(
   path: string,
   definition: DocumentDefinition<T>,
   value: T,
 ): Promise<void> {
   const makeDirectory = definition.needsDirectory !== true;
-  await writeFileAtomic(path, renderStateDocument(definition, value), { keepPrevious: true, makeDirectory });
+  const text = renderStateDocument(definition, value);
+  requireReadable(path, text);
+  await writeFileAtomic(path, text, { keepPrevious: true, makeDirectory });
 }
 
 /** Writes only what differs from the file, so that an idle tick writes nothing. True if it has written. */
@@ -82,6 +86,7 @@ export async function writeDocumentIfChanged<T extends object>(
   value: T,
 ): Promise<boolean> {
   const text = renderStateDocument(definition, value);
+  requireReadable(path, text);
   const current = await readBytes(path);
   if (current?.bytes?.equals(Buffer.from(text))) return false;
   await writeFileAtomic(path, text, { keepPrevious: true });
@@ -97,8 +102,17 @@ export async function removeDocument(path: string): Promise<void> {
   }
 }
 
+function requireReadable(path: string, text: string): void {
+  if (Buffer.byteLength(text) <= maxDocumentBytes) return;
+  throw new InputError(
+    `cannot write ${JSON.stringify(path)}: it would be larger than ${maxDocumentBytes} bytes`,
+    { code: 'too-large' },
+  );
+}
+
 function renderStateDocument<T extends object>(definition: DocumentDefinition<T>, value: T): string {
-  return `${JSON.stringify({ version: definition.version, ...value }, null, 2)}\n`;
+  const indent = definition.isCompact === true ? 0 : 2;
+  return `${JSON.stringify({ version: definition.version, ...value }, null, indent)}\n`;
 }
 
 type OneResult<T> =

@@ -78,3 +78,19 @@ it('drops an answer whose claimer was killed as soon as the job was open', async
   expect((await node.reeve('claim', '--window', '0')).status).toBe(0);
   expect([job.status, job.completions.length, keptAnswers(node)]).toEqual(['Success', 1, []]);
 });
+
+it('P59 ends a job whose claim is larger than what can be read again, and says so', async () => {
+  const node = await makeClaimNode({ concurrency: 1 });
+  const job = node.ploy.queueJob();
+  job.nodeId = 'node-1';
+  node.ploy.setStatus(job.payload.job_id, 'Running');
+  // Small on its way, and not as we would write it.
+  const payload = `{"id":"${job.payload.id}","job_id":"${job.payload.job_id}","spec":[${'1e20,'.repeat(900_000)}1]}`;
+  mkdirSync(join(node.stateDir, 'jobs'), { recursive: true });
+  const text = `{"claimedAt":"${new Date().toISOString()}","payload":${payload}}`;
+  writeFileSync(join(node.stateDir, 'jobs/.answer-run-1.json'), text);
+  expect((await node.reeve('claim', '--window', '0')).status).toBe(0);
+  expect(job.completions).toMatchObject([{ status: 'Error', exit_code: -1 }]);
+  expect(job.completions[0]?.stats?.error).toContain('larger than');
+  expect(readdirSync(join(node.stateDir, 'jobs'))).toEqual([]);
+});

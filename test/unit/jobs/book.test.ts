@@ -1,7 +1,16 @@
 import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { closeJob, restoreClaim, writeCompletion, writeProgress } from '../../../src/lib/jobs/book.ts';
+import {
+  closeJob,
+  openJob,
+  readJob,
+  restoreClaim,
+  writeCompletion,
+  writeProgress,
+} from '../../../src/lib/jobs/book.ts';
+import { silentLog } from '../../../src/lib/report/log.ts';
+import { systemClock } from '../../../src/lib/time.ts';
 import { type JobRecordsMachine, makeJobRecords } from '../../support/job-records.ts';
 
 const settled = { at: '2026-06-04T12:00:00.000Z', how: 'acknowledged' as const };
@@ -59,5 +68,28 @@ describe('a job that is both open and ended', () => {
     expect(readdirSync(join(machine.stateDir, 'jobs'))).toEqual([]);
     expect(existsSync(join(ended, 'first'))).toBe(keepsFirst);
     expect(readdirSync(ended)).toContain('completion.json');
+  });
+});
+
+describe('a claim that is large', () => {
+  const claimOf = (numbers: number) => ({
+    ...({ source: 'claim', claimedAt: at, runId: 'r', jobId: 'a' } as const),
+    payload: { spec: { steps: Array.from({ length: numbers }, () => [1]) } },
+  });
+  const open = async (machine: JobRecordsMachine, numbers: number) =>
+    await openJob({ ...pathsOf(machine), clock: systemClock, log: silentLog }, claimOf(numbers));
+
+  it('is read as it was written, whatever a caller or the server may send', async () => {
+    const machine = makeJobRecords();
+    expect(await open(machine, 3_900_000)).toBe(true);
+    const ctx = { ...pathsOf(machine), clock: systemClock, log: silentLog };
+    const { claim } = await readJob(ctx, machine.placeOf('a'));
+    expect(JSON.stringify(claim)).toHaveLength(JSON.stringify(claimOf(3_900_000)).length);
+  });
+
+  it('beyond what can be read back is refused, and leaves nothing', async () => {
+    const machine = makeJobRecords();
+    await expect(open(machine, 4_300_000)).rejects.toMatchObject({ code: 'too-large' });
+    expect(readdirSync(join(machine.stateDir, 'jobs'))).toEqual([]);
   });
 });
