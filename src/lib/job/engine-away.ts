@@ -9,8 +9,8 @@ const againMs = 500;
 export type Absence = {
   /** It is there. */
   end(): void;
-  /** True where it begins with that; throws it where it has lasted for too long. What was asked for long was heard until then. */
-  go(error: Error, askedAtMs?: number): boolean;
+  /** It is not. `new`: with that it begins. What was asked for long was heard until then. */
+  go(askedAtMs?: number): 'new' | 'known' | 'too-long';
 };
 
 /** By a clock that nobody sets. */
@@ -20,13 +20,13 @@ export function createAbsence(): Absence {
     end: () => {
       lostAtMs = undefined;
     },
-    go: (error, askedAtMs = Number.POSITIVE_INFINITY) => {
+    go: (askedAtMs = Number.POSITIVE_INFINITY) => {
       const nowMs = performance.now();
       if (nowMs - askedAtMs > engineMs) lostAtMs = undefined;
-      const isFirst = lostAtMs === undefined;
+      const isNew = lostAtMs === undefined;
       lostAtMs ??= nowMs;
-      if (nowMs - lostAtMs > engineMs) throw error;
-      return isFirst;
+      if (isNew) return 'new';
+      return nowMs - lostAtMs > engineMs ? 'too-long' : 'known';
     },
   };
 }
@@ -44,14 +44,17 @@ export async function askEngine<Value>(
       return await ask();
     } catch (error) {
       requireGoingOn();
-      if (signal.aborted || !isAway(error)) throw error;
-      if (absence.go(error, askedAtMs)) ctx.log.warning(describeError(error), { job: claim.jobId });
+      if (!isAway(error, signal)) throw error;
+      const length = absence.go(askedAtMs);
+      if (length === 'too-long') throw error;
+      if (length === 'new') ctx.log.warning(describeError(error), { job: claim.jobId });
     }
     await ctx.clock.sleep(againMs, signal);
   }
 }
 
 /** Not one that is silent: that has been waited for already. */
-function isAway(error: unknown): error is UnavailableError {
-  return error instanceof UnavailableError && (error.code === 'engine' || error.code === 'unavailable');
+function isAway(error: unknown, signal: AbortSignal): boolean {
+  if (signal.aborted || !(error instanceof UnavailableError)) return false;
+  return error.code === 'engine' || error.code === 'unavailable';
 }

@@ -4,12 +4,11 @@ import type { ContainerDetails } from '../docker/types.ts';
 import { describeError, UnavailableError } from '../errors.ts';
 import type { ContainerEnd } from '../jobs/records.ts';
 import { watchUsage } from './container/usage.ts';
+import { createAbsence } from './engine-away.ts';
 import { shipLog } from './logs/ship.ts';
 import type { JobSession } from './session.ts';
 import type { CancelWatch } from './watch-cancel.ts';
 
-/** An engine that is restarted is back by then; the job is taken up again by a later run where it is not. */
-const engineMs = 60_000;
 const killAgainMs = 1000;
 
 /** False where the container is gone before its end could be known. */
@@ -46,18 +45,18 @@ export async function shipRest(session: JobSession): Promise<void> {
 }
 
 async function waitForEnd(session: JobSession): Promise<ContainerEnd | undefined> {
-  let lostAtMs: number | undefined;
+  const absence = createAbsence();
   for (;;) {
     const found = await lookForEnd(session);
     if (found.kind === 'ended') return found.end;
-    if (found.kind === 'running') lostAtMs = undefined;
+    if (found.kind === 'running') absence.end();
     else {
-      const nowMs = session.ctx.clock.now().getTime();
-      if (lostAtMs === undefined) {
+      const length = absence.go();
+      // The job is taken up again by a later run.
+      if (length === 'too-long') throw found.error;
+      if (length === 'new') {
         session.ctx.log.warning(describeError(found.error), { job: session.claim.jobId });
       }
-      lostAtMs ??= nowMs;
-      if (nowMs - lostAtMs > engineMs) throw found.error;
     }
     await session.ctx.clock.sleep(500, session.ctx.signal);
     session.requireGoingOn();

@@ -5,6 +5,7 @@ import { ControlPlaneError } from '../../control-plane/control-plane.ts';
 import { describeError, UnavailableError } from '../../errors.ts';
 import { claimBackoff, planBackoffMs } from '../../http/retry.ts';
 import type { LogProgress } from '../../jobs/records.ts';
+import { isLeftToLater } from '../patience.ts';
 import type { JobSession } from '../session.ts';
 import { mayHaveArrived } from './arrival.ts';
 
@@ -19,10 +20,8 @@ export type OutgoingChunk = {
 export type SendChunk = (chunk: OutgoingChunk) => Promise<void>;
 
 export type SendOptions = {
-  /** From then on trouble of the server's is not waited out any longer. */
+  /** By `performance.now()`. From then on trouble of the server's is not waited out any longer: a later run goes on. */
   giveUpAtMs(): number;
-  /** What cannot be sent then is let go, instead of being tried by a later run. */
-  isLastTry(): boolean;
 };
 
 const compress = promisify(gzip);
@@ -108,12 +107,12 @@ async function judgeTaken(session: JobSession, chunk: Sent, attempt: Attempt): P
 async function judgeDelay(
   session: JobSession,
   error: ControlPlaneError,
-  { giveUpAtMs, isLastTry, attempt }: SendOptions & { attempt: Attempt },
+  { giveUpAtMs, attempt }: SendOptions & { attempt: Attempt },
 ): Promise<SendEnd | undefined> {
   const { clock, signal } = session.ctx;
-  if (clock.now().getTime() >= giveUpAtMs()) {
-    if (isLastTry()) return { kind: 'stopped', reason: describeError(error) };
-    throw error;
+  if (performance.now() >= giveUpAtMs()) {
+    if (await isLeftToLater(session, error)) throw error;
+    return { kind: 'stopped', reason: describeError(error) };
   }
   attempt.mayBeThere ||= mayHaveArrived(error);
   attempt.failures += 1;

@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { ContainerMissingError, EngineError } from '../../docker/errors.ts';
 import type { LogPart } from '../../docker/types.ts';
 import { describeError, UnavailableError } from '../../errors.ts';
+import { createAbsence } from '../engine-away.ts';
 import type { JobSession } from '../session.ts';
 import { type LogFiles, openLogFiles } from './files.ts';
 import { createFramer } from './frames.ts';
@@ -18,10 +19,9 @@ export type ShipOptions = {
 
 /** Frames are put together up to so many characters before they are counted. */
 const batchLength = 64 * 1024;
-/** An engine that is restarted is back by then. */
-const engineMs = 60_000;
-/** After the container's end, a server in trouble is waited for so long by one run, and so long by all. */
+/** After the container's end, a server in trouble is waited for so long by one run. */
 const patienceMs = 60_000;
+/** And an engine that has no log, by all. */
 const lastTryMs = 600_000;
 
 /** Resolves with all of it sent, dropped for a reason that was told, or gone with the container. */
@@ -32,7 +32,7 @@ export async function shipLog(session: JobSession, options: ShipOptions): Promis
   let endedAtMs: number | undefined;
   options.ended.then(
     () => {
-      endedAtMs = clock.now().getTime();
+      endedAtMs = performance.now();
     },
     () => {},
   );
@@ -41,7 +41,6 @@ export async function shipLog(session: JobSession, options: ShipOptions): Promis
     session.progress.phase === 'ended' && startedAtMs - Date.parse(session.progress.since) > lastTryMs;
   const send = createSender(session, {
     giveUpAtMs: () => (endedAtMs === undefined ? Number.POSITIVE_INFINITY : endedAtMs + patienceMs),
-    isLastTry: () => isLate,
   });
   await shipUntilEnd(session, options, { send, isLate });
   session.change({ logs: { ...session.progress.logs, closed: true } });
@@ -58,17 +57,13 @@ async function shipUntilEnd(
   { send, isLate }: { send: SendChunk; isLate: boolean },
 ): Promise<void> {
   const { clock, signal } = session.ctx;
-  let lostAtMs: number | undefined;
+  const absence = createAbsence();
   for (;;) {
     const hadEnded = options.hasEnded();
     const end = await shipOnce(session, options, send);
     if (end === 'whole' || end === 'gone') return;
-    const nowMs = clock.now().getTime();
-    if (end === 'cut' || hadEnded !== options.hasEnded()) lostAtMs = undefined;
-    else {
-      lostAtMs ??= nowMs;
-      if (nowMs - lostAtMs > engineMs) return await giveUp(session, end, isLate);
-    }
+    if (end === 'cut' || hadEnded !== options.hasEnded()) absence.end();
+    else if (absence.go() === 'too-long') return await giveUp(session, end, isLate);
     await clock.sleep(250, signal);
     session.requireGoingOn();
   }
