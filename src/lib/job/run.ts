@@ -4,26 +4,18 @@ import type { Context } from '../context.ts';
 import { openControlPlane } from '../control-plane/client.ts';
 import { openEngine } from '../docker/client.ts';
 import type { Engine } from '../docker/types.ts';
-import {
-  ConfigError,
-  describeError,
-  InputError,
-  InternalError,
-  ReeveError,
-  UnavailableError,
-} from '../errors.ts';
+import { ConfigError, describeError, InputError, InternalError, UnavailableError } from '../errors.ts';
 import { stayInUnit } from '../exec/systemd.ts';
 import { ExitCode } from '../exit-codes.ts';
 import { loadHttp } from '../http/client.ts';
-import { findJob, type JobRecords, readJob, writeCompletion } from '../jobs/book.ts';
-import { deliverCompletion } from '../jobs/deliver.ts';
+import { findJob, type JobRecords, readJob } from '../jobs/book.ts';
 import type { JobClaim } from '../jobs/records.ts';
 import { jobLock } from '../lock/names.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
-import { buildFailure } from '../ploy/completion.ts';
 import { findContainer, toContainerFact } from './find-container.ts';
 import { findLostClaim } from './lost-claim.ts';
+import { describeBug, endByPanic } from './panic.ts';
 import { handlers, type JobWork } from './perform.ts';
 import { type JobFacts, planJob } from './plan.ts';
 import { createSession, type JobSession, type Understood } from './session.ts';
@@ -70,8 +62,12 @@ async function runUnderLock(ctx: Context, id: string): Promise<Outcome> {
     await runSteps(work, records);
     return renderEnd(work);
   } catch (error) {
-    if (ctx.signal.aborted) return renderStop(session);
-    await endByPanic(session, error);
+    if (ctx.signal.aborted) {
+      const bug = describeBug(error);
+      if (bug !== undefined) ctx.log.warning(bug, { job: session.claim.jobId });
+      return renderStop(session);
+    }
+    await endByPanic(work, error);
     throw error;
   } finally {
     work.watch.stop();
@@ -170,24 +166,6 @@ function gatherFacts({ session, watch, container, workspace }: JobWork): JobFact
     isCancelled: watch.cancelled !== undefined || progress.cancelled !== undefined,
     isPrepared: workspace !== undefined,
   };
-}
-
-/** A bug of ours is the end of the job as well: the server is told, as far as it can be. */
-async function endByPanic(session: JobSession, error: unknown): Promise<void> {
-  const isAnswer = error instanceof ReeveError && !(error instanceof InternalError);
-  if (isAnswer || session.completion !== undefined) return;
-  const reason = `the node failed: ${describeError(error)}`;
-  const { ctx, claim, place, controlPlane } = session;
-  const durationMs = ctx.clock.now().getTime() - Date.parse(claim.claimedAt);
-  const body = buildFailure({ error: reason, durationMs });
-  const completion = { body, decidedAt: ctx.clock.now().toISOString(), attempts: 0 };
-  try {
-    await writeCompletion(place, completion);
-    await session.tell('error', reason);
-    await deliverCompletion(ctx, controlPlane, { ...claim, place, completion, mode: 'live' });
-  } catch (second) {
-    ctx.log.warning(`cannot tell the server of it: ${describeError(second)}`, { job: claim.jobId });
-  }
 }
 
 function renderEnd({ session, end }: JobWork): Outcome {
