@@ -48,9 +48,12 @@ export function watchCancel(session: JobSession): CancelWatch {
       ctx.log.debug(`cannot look for a cancellation: ${describeError(error)}`);
     }
   };
-  const read = (): void => void readRecord().catch((error: unknown) => ctx.log.debug(describeError(error)));
+  /** One that cannot be read is nobody's wish: the job goes on. */
+  const read = async (): Promise<void> => {
+    await readRecord().catch((error: unknown) => reader.log.warning(describeError(error)));
+  };
   const watcher = watchDirectory(place.directory, (name) => {
-    if (name === 'cancel.json') read();
+    if (name === 'cancel.json') void read();
   });
   if (cancelled !== undefined) found.abort();
   // One for all rounds: each that is made anew would be kept for as long as those that it is made of.
@@ -59,7 +62,7 @@ export function watchCancel(session: JobSession): CancelWatch {
     while (!stopped.signal.aborted && cancelled === undefined) {
       await ctx.clock.sleep(limits.cancelWatchMs, over);
       if (stopped.signal.aborted || cancelled !== undefined) return;
-      read();
+      await read();
       await askServer();
     }
   };
@@ -70,7 +73,7 @@ export function watchCancel(session: JobSession): CancelWatch {
     },
     signal: found.signal,
     look: async (maxAgeMs) => {
-      await readRecord();
+      await read();
       if (cancelled === undefined && ctx.clock.now().getTime() - askedAtMs > maxAgeMs) await askServer();
       return cancelled;
     },

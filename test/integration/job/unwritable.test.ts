@@ -56,6 +56,17 @@ describe('a job whose progress cannot be written', () => {
   });
 });
 
+describe('a job whose cancellation cannot be read', () => {
+  it('runs, with one warning', async () => {
+    const runs = await makeJobRuns();
+    const job = runs.claim({ command: 'sleep 7' });
+    mkdirSync(join(runs.stateDir, 'jobs', idOf(job), 'cancel.json'));
+    const end = await runs.reeve('job', 'run', idOf(job));
+    expect([end.status, end.stderr.match(/cancel\.json/g)?.length]).toEqual([0, 1]);
+    expect([job.status, runs.isClosed(job)]).toEqual(['Success', true]);
+  });
+});
+
 describe('R59: an engine that is away for a moment', () => {
   it('before the container is made ends no job', async () => {
     const proxy = await startEngineProxy(engineSocket());
