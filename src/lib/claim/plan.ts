@@ -1,21 +1,25 @@
 // What is to be done about the jobs of this node before the first claim. Pure.
 import { replayWindowMs } from '../ploy/names.ts';
 import type { ClaimFacts, JobContainer, OpenJob } from './facts.ts';
-import type { ClaimStep } from './steps.ts';
+import { type ClaimStep, waitsForServer } from './steps.ts';
 
 const runningStates: readonly string[] = ['running', 'paused', 'restarting'];
 const endedStates: readonly string[] = ['exited', 'dead'];
 
-/** Undelivered ends first, then containers by their ids, then jobs by their keys: the order is that of the original. */
+/**
+ * Containers by their ids, then jobs by their keys: the order is that of the original. What waits for the server comes last, ends
+ * that an earlier process could not tell before the others, so that nothing that runs is left alone meanwhile.
+ */
 export function planClaim(facts: ClaimFacts, now: Date): ClaimStep[] {
   const containers = [...facts.containers].sort((a, b) => (a.id < b.id ? -1 : 1));
   const open = [...facts.open].sort((a, b) => (a.key < b.key ? -1 : 1));
   const known = new Map(open.map((job) => [job.key, job]));
-  return [
+  const steps = [
     ...open.filter(isDeliverable).map(planDelivery),
     ...planContainers(containers, { known, ended: facts.ended, now }),
     ...open.flatMap((job) => planJob(job, containers)),
   ];
+  return [...steps.filter((step) => !waitsForServer(step)), ...steps.filter(waitsForServer)];
 }
 
 function isDeliverable(job: OpenJob): boolean {

@@ -21,3 +21,8 @@ export type ClaimStep = { reason: string } & (
     }
   | /** It is told and left alone. */ { kind: 'trouble'; about: string; container?: JobContainer }
 );
+
+/** It tells the server something, which may take as long as that takes to answer; the others are done on this node. */
+export function waitsForServer({ kind }: ClaimStep): boolean {
+  return kind === 'complete' || kind === 'deliver' || kind === 'give-up' || kind === 'trouble';
+}

@@ -9,6 +9,7 @@ import { stayInUnit } from '../exec/systemd.ts';
 import { ExitCode } from '../exit-codes.ts';
 import { loadHttp } from '../http/client.ts';
 import { findJob, type JobRecords, readJob } from '../jobs/book.ts';
+import { readJobId } from '../jobs/job-id.ts';
 import type { JobClaim } from '../jobs/records.ts';
 import { jobLock } from '../lock/names.ts';
 import { withLock } from '../lock/with-locks.ts';
@@ -93,7 +94,7 @@ async function openSession(ctx: Context, records: JobRecords): Promise<JobSessio
   try {
     const known = records.claim ?? (await findLost(ctx, engine, records));
     const understood = await understand(known, records, jobs.serverUrl);
-    const claim = known ?? guessClaim(ctx, records);
+    const claim = known ?? (await guessClaim(ctx, records));
     const controlPlane = openControlPlane(ctx, jobs);
     return createSession({ ctx, jobs, claim, understood, place: records, controlPlane, engine });
   } catch (error) {
@@ -125,9 +126,10 @@ async function understand(
   return completion === undefined ? await understandClaim(claim, serverUrl) : { kind: 'adopted' };
 }
 
-/** The directory's name is the job's id, unless that was no name for one. */
-function guessClaim({ clock }: Context, { key }: JobRecords): JobClaim {
-  return { source: 'claim', claimedAt: clock.now().toISOString(), runId: '', jobId: key };
+/** Where nobody knows its id, the server is told of none that it has. */
+async function guessClaim({ clock }: Context, place: JobRecords): Promise<JobClaim> {
+  const jobId = (await readJobId(place)) ?? place.key;
+  return { source: 'claim', claimedAt: clock.now().toISOString(), runId: '', jobId };
 }
 
 async function runSteps(work: JobWork, records: JobRecords): Promise<void> {

@@ -17,6 +17,7 @@ import {
 import { fileError } from '../state/file-error.ts';
 import { fileStamp } from '../time.ts';
 import { cancelDocument, claimDocument, completionDocument, progressDocument } from './documents.ts';
+import { keepJobId } from './job-id.ts';
 import {
   endedJobsDir,
   type JobCancel,
@@ -76,6 +77,7 @@ export async function openJob(ctx: BookContext, claim: JobClaim): Promise<boolea
   await rm(staged, { recursive: true, force: true });
   try {
     await mkdir(staged, { mode: 0o700 });
+    await keepJobId(staged, claim.jobId);
     await writeDocument(join(staged, 'claim.json'), claimDocument, claim);
     await rename(staged, join(parent, key));
   } catch (error) {

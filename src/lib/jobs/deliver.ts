@@ -23,9 +23,15 @@ export type Delivery =
   /** To be sent again later. */
   | { kind: 'undelivered'; attempts: number; reason: string };
 
-export type CompletionAbout = { runId: string; jobId: string; mode: DeliveryMode };
+export type CompletionAbout = {
+  runId: string;
+  jobId: string;
+  mode: DeliveryMode;
+  /** While the server has trouble: 4, where it is not said. */
+  maxAttempts?: number;
+};
 
-const maxAttempts = 4;
+const mostAttempts = 4;
 
 /** Sends it unless it is settled already, and records what came of it in `completion.json`. Assumes the job's lock. */
 export async function deliverCompletion(
@@ -89,6 +95,7 @@ export async function sendCompletion(
 type Sent = Delivery | { kind: 'unfit'; attempts: number; error: ControlPlaneError };
 
 async function sendBody(ctx: DeliverContext, controlPlane: ControlPlane, job: Sending): Promise<Sent> {
+  const { maxAttempts = mostAttempts } = job;
   for (let attempts = 1; ; attempts += 1) {
     const error = await tryToComplete(controlPlane, job);
     if (error === undefined) return { kind: 'settled', attempts, how: 'acknowledged' };

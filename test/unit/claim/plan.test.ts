@@ -72,7 +72,7 @@ describe('the pass at the start of claim', () => {
 
   it('takes containers in the order of their ids', () => {
     const containers = [anEnded('c', 1_000), aContainer('b'), anEnded('a', 2_000)];
-    expect(plan({ containers })).toEqual(['complete a', 'adopt b', 'complete c']);
+    expect(plan({ containers })).toEqual(['adopt b', 'complete a', 'complete c']);
   });
 
   it('P45 tells of a container that cannot be looked at and goes on with the others', () => {
@@ -102,9 +102,21 @@ describe('the pass at the start of claim', () => {
     expect(plan({ containers: [aContainer('a')], open })).toEqual([]);
   });
 
-  it('R30 delivers an end that is on disk before all else, however old it is', () => {
-    const open = [aJob('job-z', { completion: 'undelivered' })];
-    expect(plan({ containers: [aContainer('a')], open })).toEqual(['deliver job-z', 'adopt a']);
+  it('R30 delivers an end that is on disk, however old it is, P34 after all that runs has been taken up', () => {
+    const open = [
+      aJob('job-z', { completion: 'undelivered' }),
+      aJob('job-x', { claim: 'lost' }),
+      aJob('job-y'),
+    ];
+    const containers = [aContainer('a'), anEnded('c', 1_000), aContainer('x', { key: 'job-x' })];
+    expect(plan({ containers, open })).toEqual([
+      'adopt a',
+      'restore job-x',
+      'start job-x',
+      'start job-y',
+      'deliver job-z',
+      'complete c',
+    ]);
   });
 
   it('lets the process of a job close what has been delivered', () => {
@@ -122,7 +134,7 @@ describe('the pass at the start of claim', () => {
 
   it('R32 tells of records that it cannot use and goes on with the others', () => {
     const open = [aJob('job-a', { trouble: 'it is version 9' }), aJob('job-b')];
-    expect(plan({ open })).toEqual(['trouble job job-a', 'start job-b']);
+    expect(plan({ open })).toEqual(['start job-b', 'trouble job job-a']);
   });
 
   it('removes the container of a job that has ended', () => {
