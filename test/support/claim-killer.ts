@@ -47,7 +47,7 @@ export function listKnown({ stateDir, openJobs, endedJobs }: ClaimNode): Set<str
   const directory = join(stateDir, 'jobs');
   const answers = readNames(directory)
     .filter((name) => name.startsWith('.answer-'))
-    .map((name) => /"job_id":"(\w+)"/.exec(readText(join(directory, name)))?.[1] ?? '');
+    .flatMap((name) => /"job_id":"(\w+)".*\n$/.exec(readText(join(directory, name)))?.[1] ?? []);
   return new Set([...answers, ...openJobs(), ...endedJobs()]);
 }
 

@@ -92,6 +92,8 @@ it('R30 knows from both sides which job went with a claim that was killed, and g
   ];
   expect(findUndelivered(ploy.state, lives)).toMatchObject([{ jobId: lost.payload.job_id, life: lives[0] }]);
   expect((await node.reeve('claim', '--window', '0')).status).toBe(0);
+  // By a process that outlived its claimer, if that had started one.
+  await until(() => endedJobs().length > 0);
   expect([lost.status, kept.status]).toEqual(['Running', 'Success']);
   expect(endedJobs()).toEqual([kept.payload.job_id]);
   expect(findUndelivered(ploy.state, lives)).toMatchObject([{ jobId: lost.payload.job_id, life: lives[0] }]);
