@@ -21,8 +21,10 @@ export type Footprint = {
   storeWrites: string[];
 };
 
-/** What is looked at: the directories of a node, or of an edge. */
-export type Place = Pick<TestNode, 'root' | 'nodeId' | 'storeDir' | 'stateDir'>;
+/** What is looked at: the directories of a node, or of an edge, and what else it has in its environment. */
+export type Place = Pick<TestNode, 'root' | 'nodeId' | 'storeDir' | 'stateDir'> & {
+  env?: Readonly<Record<string, string>>;
+};
 
 type Call = { name: string; paths: string[]; line: string };
 
@@ -38,12 +40,12 @@ export async function takeFootprint(
   const before = proxy.lines.length;
   const counter = writeCounter(node);
   const strace = ['-f', '-qq', '-s', '4096', '-o', file, '-e', `trace=${traced}`];
-  const env = { ...environmentOf(node), NODE_OPTIONS: `--require=${counter.program}` };
+  const env = { ...environmentOf(node), ...node.env, NODE_OPTIONS: `--require=${counter.program}` };
   const end = await startProcess('strace', [...strace, inject('reeveBin'), ...words], env).ended;
   if (end.status !== 0) throw new Error(`reeve ${words.join(' ')} ended with ${end.status}:\n${end.stderr}`);
   const calls = readCalls(readFileSync(file, 'utf8'));
   const builtins = Number(readFileSync(counter.answer, 'utf8'));
-  return { ...describeCalls(calls, node), builtins, engine: proxy.lines.slice(before) };
+  return { ...describeCalls(calls, node), builtins, engine: proxy.lines.slice(before).map(withoutIds) };
 }
 
 /** A program to be loaded before reeve, which counts in the end. Below the cache, which is not looked at. */
@@ -80,7 +82,9 @@ function describeCalls(calls: readonly Call[], node: Place): Omit<Footprint, 'en
   const below = (paths: readonly string[], directory: string): string[] =>
     unique(
       paths.filter((path) => path.startsWith(`${directory}/`)).map((path) => relative(directory, path)),
-    ).map((path) => path.replaceAll(node.nodeId, 'NODE').replace(/\/[\d-]+T[\d-]+Z\.json$/, '/STAMP.json'));
+    ).map((path) =>
+      withoutIds(path.replaceAll(node.nodeId, 'NODE').replace(/\/[\d-]+T[\d-]+Z\.json$/, '/STAMP.json')),
+    );
   return {
     modules: modules.length,
     kilobytes: Math.ceil(sizeBytes / 1000),
@@ -94,6 +98,15 @@ function describeCalls(calls: readonly Call[], node: Place): Omit<Footprint, 'en
     ).filter((path) => path.startsWith('nodes/') && !isStaging(path)),
     storeWrites: below(written, node.storeDir).filter((path) => path.startsWith('nodes/')),
   };
+}
+
+/** Of jobs, of their runs, of containers, and of the process and the run that ask. */
+function withoutIds(text: string): string {
+  return text
+    .replace(/\b(Job|Run)[0-9A-Za-z]{16,}/g, (_, kind: string) => kind.toUpperCase())
+    .replace(/\b[0-9a-f]{64}\b/g, 'CONTAINER')
+    .replace(/\.answer-[\w-]+/, '.answer-ID')
+    .replace(/^(run\/\w+)\.\d+$/, '$1.PID');
 }
 
 /** A staging file counts as what it becomes. */
