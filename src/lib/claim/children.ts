@@ -24,12 +24,18 @@ type RunnerContext = Pick<BaseContext, 'paths' | 'clock' | 'log' | 'signal'>;
 
 const retryPolicy: BackoffPolicy = { firstMs: 2_000, capMs: 60_000, jitter: 0.5 };
 const killPolicy: BackoffPolicy = { firstMs: 100, capMs: 10_000, jitter: 0.5 };
+/** Whatever kills it so often in a row will do it again: then the job waits longer. */
+const mostKills = 10;
+/** As in its unit. */
+const stopTimeoutMs = 60_000;
+/** A job that another process has is looked at no sooner: the look goes through all processes, or takes its lock for a moment. */
+const heldMs = 10_000;
 /** A unit that has been asked for needs a moment until it has its lock. */
 const graceMs = 10_000;
 
 type Attempt = { starts: number; notBeforeMs: number };
 
-export function openRunners(ctx: RunnerContext, random: () => number): Runners {
+export function openRunners(ctx: RunnerContext, random: () => number, stopMs = stopTimeoutMs): Runners {
   const withUnits = hasUnits();
   const running = new Map<string, Promise<void>>();
   const attempts = new Map<string, Attempt>();
@@ -41,7 +47,7 @@ export function openRunners(ctx: RunnerContext, random: () => number): Runners {
     attempts.set(key, { starts, notBeforeMs: performance.now() + waitMs });
   };
   const runChild = async (key: string): Promise<void> => {
-    const why = await runUntilEnded(ctx, key, random);
+    const why = await runUntilEnded(ctx, key, { random, stopMs });
     if (why === undefined) unfinished.delete(key);
     else {
       unfinished.set(key, why);
@@ -73,7 +79,10 @@ export function openRunners(ctx: RunnerContext, random: () => number): Runners {
     );
     const held = await listHeldLocks(ctx.paths.locksDir, due.map(jobLock));
     for (const key of due) {
-      if (held.has(jobLock(key))) continue;
+      if (held.has(jobLock(key))) {
+        attempts.set(key, { starts: 0, notBeforeMs: performance.now() + heldMs });
+        continue;
+      }
       await start(key).catch((error: unknown) => {
         ctx.log.error(`cannot start job ${key}: ${describeError(error)}`, { job: key });
         postpone(key);
@@ -90,15 +99,16 @@ export function openRunners(ctx: RunnerContext, random: () => number): Runners {
 async function runUntilEnded(
   ctx: RunnerContext,
   key: string,
-  random: () => number,
+  { random, stopMs }: { random: () => number; stopMs: number },
 ): Promise<string | undefined> {
   for (let kills = 1; ; kills += 1) {
-    const { status, signal } = await waitForChild(ctx, key);
+    const { status, signal } = await waitForChild(ctx, key, stopMs);
     if (signal === undefined) {
       const isOver = status === ExitCode.done || status === ExitCode.busy;
       return isOver ? undefined : `exit status ${status}`;
     }
     if (ctx.signal.aborted) return signal;
+    if (kills >= mostKills) return `${signal}, ${kills} times`;
     ctx.log.warning(`the process of job ${key} was ended by ${signal}: another one goes on`, { job: key });
     await ctx.clock.sleep(planBackoffMs(killPolicy, kills, random()), ctx.signal);
   }
@@ -106,10 +116,14 @@ async function runUntilEnded(
 
 type ChildEnd = { status: number | undefined; signal: NodeJS.Signals | undefined };
 
-/** A stop is handed on: a job's own process writes down where it is, and its container goes on. */
-async function waitForChild(ctx: RunnerContext, key: string): Promise<ChildEnd> {
+/** A stop is handed on: a job's own process writes down where it is, and its container goes on. One that hangs is killed. */
+async function waitForChild(ctx: RunnerContext, key: string, stopMs: number): Promise<ChildEnd> {
   const child = spawnJob(ctx, key);
-  const stop = (): void => void child.kill('SIGTERM');
+  let deadline: NodeJS.Timeout | undefined;
+  const stop = (): void => {
+    child.kill('SIGTERM');
+    deadline = setTimeout(() => void child.kill('SIGKILL'), stopMs);
+  };
   if (ctx.signal.aborted) stop();
   ctx.signal.addEventListener('abort', stop);
   try {
@@ -120,6 +134,7 @@ async function waitForChild(ctx: RunnerContext, key: string): Promise<ChildEnd> 
       });
     });
   } finally {
+    clearTimeout(deadline);
     ctx.signal.removeEventListener('abort', stop);
   }
 }
