@@ -10,12 +10,15 @@ import { pullJobImage } from './container/pull.ts';
 import { buildJobContainer, containerName } from './container/spec.ts';
 import { askEngine } from './engine-away.ts';
 import { findContainer } from './find-container.ts';
+import { finishJob } from './finish.ts';
+import { followContainer } from './follow.ts';
 import type { JobFacts, JobStepKind } from './plan.ts';
+import { sendLeftovers } from './results.ts';
 import type { JobSession } from './session.ts';
 import { tellImage } from './tell-server.ts';
 import type { CancelWatch } from './watch-cancel.ts';
 import { workspacePaths } from './workspace/paths.ts';
-import type { PreparedWorkspace } from './workspace/prepare.ts';
+import { type PreparedWorkspace, prepareWorkspace } from './workspace/prepare.ts';
 
 /** What this process knows besides the records. */
 export type JobWork = {
@@ -52,7 +55,6 @@ export const handlers: Readonly<Record<JobStepKind, Handler>> = {
   },
   start: startOrLeave,
   follow: async (work) => {
-    const { followContainer } = await import('./follow.ts');
     const { session } = work;
     if (session.understood.kind === 'work') session.logPaths = workspacePaths(session.ctx, session.claim);
     work.container = (await followContainer(work.session, work.watch)) ? 'ended' : 'none';
@@ -65,7 +67,6 @@ export const handlers: Readonly<Record<JobStepKind, Handler>> = {
     await decideUnrun(session, buildFailure({ error, durationMs: sinceClaim(session), isCancelled }));
   },
   finish: async ({ session }) => {
-    const { finishJob } = await import('./finish.ts');
     await decide(session, await finishJob(session));
   },
 };
@@ -80,7 +81,6 @@ async function decide(session: JobSession, body: CompletionBody): Promise<void> 
 /** Of a job without a container's end. Its artifacts may be lost by a crash, which keeps nobody from its end. */
 async function decideUnrun(session: JobSession, body: CompletionBody): Promise<void> {
   await decide(session, body);
-  const { sendLeftovers } = await import('./results.ts');
   await sendLeftovers(session, body.status);
 }
 
@@ -113,7 +113,6 @@ async function prepare(work: JobWork): Promise<void> {
   pulled.catch(() => {});
   const told = tellImage(session, execution.image);
   told.catch(() => {});
-  const { prepareWorkspace } = await import('./workspace/prepare.ts');
   const { ctx, controlPlane } = session;
   work.workspace = await session.time('hydrate', () =>
     prepareWorkspace(ctx, { payload, execution, controlPlane, signal }),
