@@ -1,5 +1,6 @@
 // One job that the server has given us: on disk before anything starts. As long as its answer is kept the job is never ended, as it
 // becomes an open job at a later turn; one that cannot be written down at all is ended at once, so that it does not hang on the server.
+import type { UnreadableClaimError } from '../control-plane/control-plane.ts';
 import { describeError, InputError } from '../errors.ts';
 import { dropAnswer, type KeptAnswer, readAnswers } from '../jobs/answers.ts';
 import { findJob, readJob } from '../jobs/book.ts';
@@ -78,6 +79,19 @@ function readIds(raw: unknown): { runId: string; jobId: string } | undefined {
   return { runId: typeof id === 'string' && id.trim() !== '' ? id : 'unknown', jobId };
 }
 
+/** By its ids, which are looked for in what cannot be parsed: a job that is given and not ended hangs on the server. */
+export async function endUnreadable(session: ClaimSession, error: UnreadableClaimError): Promise<void> {
+  const find = (name: string): string | undefined =>
+    new RegExp(`"${name}"\\s*:\\s*"([^"\\\\]{1,200})"`).exec(error.text)?.[1];
+  const jobId = find('job_id');
+  if (jobId === undefined) {
+    session.ctx.log.error(`${error.message}: if it gave a job, that job hangs on the server`);
+    return;
+  }
+  if ((await findJob(session.ctx, jobId)) !== undefined) return;
+  await endUnwritten(session, { jobId, runId: find('id') ?? 'unknown' }, error.message);
+}
+
 /** Given once more: what is open here goes on, and what has ended is told again and never run again. */
 async function meetAgain(
   session: ClaimSession,
@@ -123,7 +137,7 @@ async function settleUnopened(session: ClaimSession, unopened: Unopened): Promis
 
 async function endUnwritten(
   { ctx, controlPlane }: ClaimSession,
-  { jobId, runId }: JobClaim,
+  { jobId, runId }: Pick<JobClaim, 'jobId' | 'runId'>,
   cause: string,
 ): Promise<boolean> {
   const error = `cannot keep the job: ${cause}`;

@@ -1,6 +1,6 @@
 // The claim loop of one window: a slot first, then room and an engine, then the question. What finds nothing makes it wait longer,
 // a claim makes it ask again at once. Where all slots are taken it waits for one and asks nobody.
-import { ControlPlaneError } from '../control-plane/control-plane.ts';
+import { ControlPlaneError, UnreadableClaimError } from '../control-plane/control-plane.ts';
 import { EngineError } from '../docker/errors.ts';
 import { BusyError, describeError, UnavailableError } from '../errors.ts';
 import { claimBackoff, planBackoffMs } from '../http/retry.ts';
@@ -98,6 +98,10 @@ async function tryOnce(session: ClaimSession, { report, preflight, told }: Try):
   } catch (error) {
     if (!isPassing(error)) throw error;
     if (error instanceof ControlPlaneError && error.isTransient) markDoubt(ctx.paths);
+    if (error instanceof UnreadableClaimError) {
+      const { endUnreadable } = await import('./accept.ts');
+      await endUnreadable(session, error);
+    }
     report.trouble = describeError(error);
     warnOnce(session, told, report.trouble);
     return false;

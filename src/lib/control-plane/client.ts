@@ -8,7 +8,12 @@ import { type HttpAnswer, type HttpClient, type HttpRequest, openHttp } from '..
 import { endpoints } from '../ploy/endpoints.ts';
 import { limits } from '../ploy/limits.ts';
 import { nodeHeader } from '../ploy/names.ts';
-import { type ControlPlane, ControlPlaneError, type LogChunk } from './control-plane.ts';
+import {
+  type ControlPlane,
+  ControlPlaneError,
+  type LogChunk,
+  UnreadableClaimError,
+} from './control-plane.ts';
 import { type Credentials, readCredentials, readStamp } from './credentials.ts';
 import { toStorable } from './storable.ts';
 
@@ -33,7 +38,7 @@ export function openControlPlane(ctx: ControlPlaneContext, jobs: JobsConfig): Co
     claim: async () => {
       const how = { timeoutMs: limits.claimMs, maxAnswerBytes: claimBytes };
       const answer = await post('claim a job', endpoints.claim(nodeId), undefined, how);
-      return answer.status === 204 ? undefined : parseJson('claim a job', answer);
+      return answer.status === 204 ? undefined : parseClaim(answer);
     },
     fetchJobStatus: (jobId) => fetchJobStatus(line, jobId),
     complete: async (jobId, body) => {
@@ -204,6 +209,14 @@ function refusal(action: string, { status, body }: HttpAnswer, token: string): C
   const answer = readErrorText(body, token);
   const words = answer === '' ? '' : `: ${answer}`;
   return new ControlPlaneError(`cannot ${action}: the server answered ${status}${words}`, { status, answer });
+}
+
+function parseClaim(answer: HttpAnswer): unknown {
+  try {
+    return parseJson('claim a job', answer);
+  } catch (error) {
+    throw new UnreadableClaimError(answer.body.toString('utf8'), error);
+  }
 }
 
 function parseJson(action: string, { status, body }: HttpAnswer): unknown {

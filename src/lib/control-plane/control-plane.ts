@@ -27,6 +27,16 @@ export class ControlPlaneError extends UnavailableError {
   }
 }
 
+/** A claim was answered with 200, so that the server may have given a job, and the answer is no JSON. `text` is all of it. */
+export class UnreadableClaimError extends ControlPlaneError {
+  readonly text: string;
+
+  constructor(text: string, cause: unknown) {
+    super('cannot claim a job: the answer is no JSON', { status: 200, cause });
+    this.text = text;
+  }
+}
+
 export type LogChunk = { runId: string; jobId: string; chunkNo: number; gzip: Uint8Array };
 
 /** All throw ControlPlaneError; all end with the context's signal where `complete` does not. */
