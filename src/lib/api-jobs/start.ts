@@ -51,7 +51,8 @@ async function waitUntilOpen(
   for (;;) {
     requireCaller(ctx, signal);
     const claim: JobClaim = { source: 'api', claimedAt: ctx.clock.now().toISOString(), ...wanted };
-    const opening = await openInSlot(ctx, claim, concurrency);
+    const withCaller = { ...ctx, signal: AbortSignal.any([ctx.signal, signal]) };
+    const opening = await openInSlot(withCaller, claim, concurrency);
     if (opening !== 'full') return opening;
     await ctx.clock.sleep(waitForSlotMs, signal);
   }

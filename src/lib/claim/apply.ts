@@ -48,7 +48,8 @@ async function tryStep(pass: Pass, step: ClaimStep): Promise<string | undefined>
     await applyStep(pass, step);
     return undefined;
   } catch (error) {
-    if (error instanceof BusyError) return undefined;
+    // A stop ends the wait for a lock: the next pass does it.
+    if (error instanceof BusyError || pass.ctx.signal.aborted) return undefined;
     const verb = step.kind === 'trouble' ? 'look at' : step.kind;
     const trouble = `cannot ${verb} ${nameOf(step)}: ${describeError(error)}`;
     pass.ctx.log.error(trouble);

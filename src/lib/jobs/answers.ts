@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { BaseContext } from '../context.ts';
-import { systemErrorCode } from '../errors.ts';
+import { describeError, systemErrorCode } from '../errors.ts';
 import { fileError } from '../state/file-error.ts';
 import { isRecord } from '../state/shape.ts';
 import { openJobsDir } from './records.ts';
@@ -48,9 +48,17 @@ export function dropAnswer({ paths }: Pick<BaseContext, 'paths'>, name: string):
   }
 }
 
-/** Those of claimers that were killed, as only one claims at a time. */
-export function readAnswers({ paths }: Pick<BaseContext, 'paths'>): KeptAnswer[] {
-  return listAnswers(paths).map((name) => ({ name, ...readAnswer(join(openJobsDir(paths), name)) }));
+/** Those of claimers that were killed, as only one claims at a time. One that cannot be read stays for another time. */
+export function readAnswers({ paths, log }: Pick<BaseContext, 'paths' | 'log'>): KeptAnswer[] {
+  return listAnswers(paths).flatMap((name) => {
+    const path = join(openJobsDir(paths), name);
+    try {
+      return [{ name, ...readAnswer(path) }];
+    } catch (error) {
+      log.warning(describeError(fileError('read', path, error)));
+      return [];
+    }
+  });
 }
 
 export function countAnswers({ paths }: Pick<BaseContext, 'paths'>): number {

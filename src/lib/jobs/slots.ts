@@ -42,7 +42,9 @@ export function giveSlotBack({ paths }: Pick<BaseContext, 'paths'>): void {
 
 /** The reservation becomes the job, and so does its answer. False where the job is known already; the slot is given back then. */
 export async function fillSlot(ctx: SlotContext, claim: JobClaim, answer?: string): Promise<boolean> {
-  return await underSlots(ctx, async () => {
+  // A stop does not interrupt what is done in moments: a claim that was answered has to be written down.
+  const lasting = { ...ctx, signal: new AbortController().signal };
+  return await underSlots(lasting, async () => {
     const isNew = await openJob(ctx, claim);
     if (isNew && answer !== undefined) dropAnswer(ctx, answer);
     giveSlotBack(ctx);
@@ -50,7 +52,7 @@ export async function fillSlot(ctx: SlotContext, claim: JobClaim, answer?: strin
   });
 }
 
-/** For a job that nobody reserved a slot for. What is already running, as after a crash, needs no free one. */
+/** For a job that nobody reserved a slot for; until the signal ends the wait for the lock. What is already running, as after a crash, needs no free one. */
 export async function openInSlot(
   ctx: SlotContext,
   claim: JobClaim,
@@ -70,9 +72,7 @@ export async function openInSlot(
 }
 
 async function underSlots<T>(ctx: SlotContext, work: () => Promise<T>): Promise<T> {
-  // A stop does not interrupt what is done in moments: a claim that was answered has to be written down.
-  const lasting = { ...ctx, signal: new AbortController().signal };
-  return await withLock(lasting, 'slots', work, { waitMs });
+  return await withLock(ctx, 'slots', work, { waitMs });
 }
 
 /** Jobs, and answers of which none has been made yet. */

@@ -1,7 +1,8 @@
-import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { keepAnswer, readAnswers } from '../../../src/lib/jobs/answers.ts';
 import { closeJob, listOpenJobs } from '../../../src/lib/jobs/book.ts';
 import type { JobClaim } from '../../../src/lib/jobs/records.ts';
@@ -121,4 +122,30 @@ it('P56 counts an answer that a killed claimer has kept until its job is made', 
   expect(await fillSlot(ctx, aClaim('a'), name)).toBe(true);
   expect(readAnswers(ctx)).toEqual([]);
   expect(await reserveSlot(ctx, 2)).toBe(true);
+});
+
+it('P32 asks for no slot any longer once its caller has left or the node is stopped', async () => {
+  const ctx = aContext();
+  mkdirSync(ctx.paths.locksDir, { recursive: true });
+  const lock = join(ctx.paths.locksDir, 'slots.lock');
+  const holder = spawn('flock', ['--no-fork', '-x', lock, 'sh', '-c', 'echo held; exec sleep 60']);
+  onTestFinished(() => void holder.kill('SIGKILL'));
+  await once(holder.stdout, 'data');
+  const leave = new AbortController();
+  const opening = openInSlot({ ...ctx, signal: leave.signal }, aClaim('a'), 4);
+  setTimeout(() => leave.abort(), 200);
+  await expect(opening).rejects.toMatchObject({ code: 'aborted' });
+  expect(await listOpenJobs(ctx)).toEqual([]);
+});
+
+it('goes on with other answers where one cannot be read, and keeps it', () => {
+  const ctx = aContext();
+  const warnings: string[] = [];
+  const name = keepAnswer(ctx, { job_id: 'a' });
+  const bad = keepAnswer(ctx, { job_id: 'b' });
+  // Longer than what can be read in one piece.
+  truncateSync(join(ctx.paths.stateDir, 'jobs', bad), 2 ** 29);
+  const log = { ...silentLog, warning: (text: string) => void warnings.push(text) };
+  expect(readAnswers({ ...ctx, log }).map((answer) => answer.name)).toEqual([name]);
+  expect(warnings).toEqual([expect.stringContaining(bad)]);
 });
