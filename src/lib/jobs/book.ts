@@ -1,6 +1,6 @@
 // Reading and writing the records of jobs. Whoever changes an open job's records holds `job@ID`; making one and counting the
 // open ones happens under `slots`, so that no more are open than there are slots.
-import { link, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { link, lstat, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { describeError, InputError, systemErrorCode } from '../errors.ts';
@@ -59,7 +59,9 @@ export async function findJob(
     [openJobsDir(paths), true],
     [endedJobsDir(paths), false],
   ] as const) {
-    if ((await listKeys(directory)).includes(key)) return { key, directory: join(directory, key), isOpen };
+    // One name is looked up, as there may be very many ended jobs.
+    const place = { key, directory: join(directory, key), isOpen };
+    if (await isDirectory(place.directory)) return place;
   }
   return undefined;
 }
@@ -276,6 +278,13 @@ export async function readCancel(ctx: BookContext, { directory }: JobPlace): Pro
 /** For a job whose claim is lost, of which its container tells the ids. Assumes the job's lock. */
 export async function restoreClaim({ directory }: JobPlace, claim: JobClaim): Promise<void> {
   await writeDocument(join(directory, 'claim.json'), claimDocument, claim);
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  const about = await lstat(path).catch((error: unknown) => {
+    if (systemErrorCode(error) !== 'ENOENT') throw fileError('read', path, error);
+  });
+  return about?.isDirectory() === true;
 }
 
 async function listKeys(directory: string): Promise<string[]> {
