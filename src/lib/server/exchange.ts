@@ -1,9 +1,14 @@
 // One request and its answer: the body up to its cap, the signal of a caller that waits, the words of a refusal.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { BaseContext } from '../context.ts';
 import { describeError, InputError, ReeveError } from '../errors.ts';
 import { type BodyRoom, readBody, type TakenRoom } from './body.ts';
-import { type Answer, ApiError, type ApiRequest, findRoute, type Route } from './route.ts';
+import { type Answer, ApiError, findRoute, type Route, splitTarget } from './route.ts';
+
+export type Authorize = (headers: IncomingHttpHeaders) => void;
+
+/** The body of a refusal, as JSON. */
+export type RenderError = (message: string) => object;
 
 export type ExchangeOptions = {
   routes: readonly Route[];
@@ -13,6 +18,10 @@ export type ExchangeOptions = {
   room: BodyRoom;
   /** From the end of the headers to the end of the answer. */
   writeMs: number;
+  /** Throws an ApiError where a caller has no leave for what is not open. Undefined: everything is open. */
+  authorize?: Authorize | undefined;
+  /** How a refusal is worded; by default its words as plain text. */
+  renderError?: RenderError | undefined;
   /** Being stopped: answers are the last of their connection. */
   stopping: AbortSignal;
 };
@@ -39,7 +48,7 @@ export async function exchange(
     const signal = AbortSignal.any([left.signal, options.stopping]);
     await answer(req, res, { ...options, signal, taken });
   } catch (error) {
-    refuse({ req, res }, toApiError(error, log), options.stopping);
+    refuse({ req, res }, toApiError(error, log), options);
   }
   await gone;
   taken.giveBack();
@@ -50,50 +59,62 @@ export async function exchange(
 async function answer(
   req: IncomingMessage,
   res: ServerResponse,
-  { routes, bodyBytes, signal, stopping, taken }: ExchangeOptions & { signal: AbortSignal; taken: TakenRoom },
+  options: ExchangeOptions & { signal: AbortSignal; taken: TakenRoom },
 ): Promise<void> {
-  const route = findRoute(routes, req.method ?? '', req.url ?? '');
-  const request: ApiRequest = { signal, body: () => readBody(req, bodyBytes, taken) };
-  const { status, json }: Answer = await route.handle(request);
+  const { routes, bodyBytes, signal, stopping, taken, authorize } = options;
+  const target = req.url ?? '';
+  const { route, params } = findRoute(routes, req.method ?? '', target);
+  const { headers } = req;
+  if (route.isOpen !== true) authorize?.(headers);
+  const query = new URLSearchParams(splitTarget(target).query);
+  const body = () => readBody(req, bodyBytes, taken);
+  const given = await route.handle({ signal, params, query, headers, body });
   if (res.headersSent || res.destroyed) return;
-  const text = JSON.stringify(json);
-  send({ req, res }, { status, text, type: 'application/json', isLast: stopping.aborted });
+  send({ req, res }, { ...renderAnswer(given), isLast: stopping.aborted });
+}
+
+type Content = { status: number; content: string | Uint8Array; type: string | undefined };
+
+function renderAnswer(answer: Answer): Content {
+  const { status } = answer;
+  if ('json' in answer) return { status, content: JSON.stringify(answer.json), type: 'application/json' };
+  if ('bytes' in answer) return { status, content: answer.bytes, type: answer.type };
+  return { status, content: '', type: undefined };
 }
 
 function refuse(
   { req, res }: { req: IncomingMessage; res: ServerResponse },
   { status, message, headers }: ApiError,
-  stopping: AbortSignal,
+  { stopping, renderError }: Pick<ExchangeOptions, 'stopping' | 'renderError'>,
 ): void {
   if (res.headersSent || res.destroyed) return;
   const isLast = stopping.aborted || !req.complete || status === 408;
-  send({ req, res }, { status, text: `${message}\n`, type: 'text/plain; charset=utf-8', isLast, headers });
+  const words =
+    renderError === undefined
+      ? { content: `${message}\n`, type: 'text/plain; charset=utf-8' }
+      : { content: JSON.stringify(renderError(message)), type: 'application/json' };
+  send({ req, res }, { status, ...words, isLast, headers });
 }
 
 function send(
   { req, res }: { req: IncomingMessage; res: ServerResponse },
-  about: {
-    status: number;
-    text: string;
-    type: string;
-    isLast: boolean;
-    headers?: Readonly<Record<string, string>>;
-  },
+  about: Content & { isLast: boolean; headers?: Readonly<Record<string, string>> },
 ): void {
   res.writeHead(about.status, {
-    'content-type': about.type,
-    'content-length': Buffer.byteLength(about.text),
+    ...(about.type === undefined
+      ? {}
+      : { 'content-type': about.type, 'content-length': Buffer.byteLength(about.content) }),
     'x-content-type-options': 'nosniff',
     ...about.headers,
     ...(about.isLast ? { connection: 'close' } : {}),
   });
   if (req.complete || !about.isLast) {
-    res.end(about.text);
+    res.end(about.content);
     return;
   }
   // Closed with a body on its way, the answer would be lost with it: the caller has a second to read, and we read no more.
   req.pause();
-  res.write(about.text);
+  res.write(about.content);
   const timer = setTimeout(() => req.socket.destroy(), lastWordMs);
   req.socket.once('close', () => clearTimeout(timer));
 }

@@ -8,7 +8,7 @@ import type { BaseContext } from '../context.ts';
 import { createBodyRoom } from './body.ts';
 import { type CertificateFiles, createRefresh, readCertificates, tlsVersions } from './certificates.ts';
 import { Connections } from './connections.ts';
-import { exchange } from './exchange.ts';
+import { type Authorize, exchange, type RenderError } from './exchange.ts';
 import { type ListenTarget, listenOn } from './listen.ts';
 import type { Route } from './route.ts';
 
@@ -28,6 +28,9 @@ export type ServeOptions = {
   times: ServerTimes;
   bodyBytes: number;
   routes: readonly Route[];
+  /** For every route that is not open. */
+  authorize?: Authorize | undefined;
+  renderError?: RenderError | undefined;
 };
 
 export type Served = { connections: number; requests: number };
@@ -113,7 +116,7 @@ function attach(
   { server, connections, options }: Attached,
 ): { requests: number } {
   const served = { requests: 0 };
-  const { routes, bodyBytes, times } = options;
+  const { routes, bodyBytes, times, authorize, renderError } = options;
   const room = createBodyRoom(bodiesBytes);
   server.prependListener('connection', (socket: Socket) => connections.add(socket));
   server.on('request', (req, res) => {
@@ -122,7 +125,8 @@ function attach(
     if (options.certificates !== undefined && !(socket as TLSSocket).authorized) return void socket.destroy();
     served.requests += 1;
     connections.mark(socket, 'busy');
-    const how = { routes, bodyBytes, room, writeMs: times.writeMs, stopping: ctx.signal };
+    const rules = { routes, bodyBytes, authorize, renderError };
+    const how = { ...rules, room, writeMs: times.writeMs, stopping: ctx.signal };
     void exchange(ctx, { req, res }, how).then(() => connections.mark(socket, 'kept'));
   });
   return served;
