@@ -1,0 +1,52 @@
+// The record of a command on this node: one file, written before each transition is made, and its output beside it. What was
+// deleted while it ran has a note of that beside it until its runner is through.
+import { join } from 'node:path';
+import type { JobRequest } from '../agenda/wire.ts';
+import type { Paths } from '../config/paths.ts';
+import { safeFileId } from '../ids.ts';
+
+export type CommandRecord = {
+  jobId: string;
+  /** Another one for each time that an id is taken, so that a note about an earlier one is told from one about this. */
+  generation: string;
+  acceptedAt: string;
+  /** Of the machine: what another boot has begun does not run any more. */
+  bootId: string;
+  state: CommandState;
+};
+
+export type CommandState =
+  /** Nothing has been started. `request` is here and in the next state only: its environment may hold secrets. */
+  | { kind: 'accepted'; request: JobRequest }
+  /** Written before the command is started. */
+  | { kind: 'running'; request: JobRequest; startedAt: string; runner: RunnerProcess }
+  | { kind: 'success'; startedAt: string; endedAt: string }
+  /** `exitCode`: -1 where the command did not end by itself. */
+  | { kind: 'failed'; startedAt?: string; endedAt: string; exitCode: number; error: string };
+
+/** A number is given to another process some time: the second is when it was started, in ticks since boot. */
+export type RunnerProcess = { pid: number; startTime: string };
+
+/** Of a command that was deleted before its end. */
+export type CommandCancel = { generation: string; at: string };
+
+export function commandsDir({ stateDir }: Pick<Paths, 'stateDir'>): string {
+  return join(stateDir, 'commands');
+}
+
+/** The name of a command's files, of its unit's instance and of its lock. */
+export function commandKey(jobId: string): string {
+  return safeFileId(jobId);
+}
+
+export function recordPath(paths: Pick<Paths, 'stateDir'>, key: string): string {
+  return join(commandsDir(paths), `${key}.json`);
+}
+
+export function outputPath(paths: Pick<Paths, 'stateDir'>, key: string): string {
+  return join(commandsDir(paths), `${key}.output`);
+}
+
+export function cancelPath(paths: Pick<Paths, 'stateDir'>, key: string): string {
+  return join(commandsDir(paths), `${key}.cancel`);
+}
