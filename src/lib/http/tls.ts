@@ -16,6 +16,13 @@ export type TlsAbout = { trusted: string; now: Date };
 
 /** Throws ConfigError with code `key-mismatch` where certificate and key are not a pair, `tls` where they are none at all. */
 export function buildSecureContext(material: TlsMaterial): SecureContext {
+  // To Node.js an empty text is the same as none.
+  const empty = Object.entries(material).find(([, text]) => text.trim() === '');
+  if (empty !== undefined) {
+    throw new ConfigError(`cannot use the certificate: the file of its ${empty[0]} is empty`, {
+      code: 'tls',
+    });
+  }
   try {
     return createSecureContext({ ...material, minVersion: 'TLSv1.3' });
   } catch (error) {

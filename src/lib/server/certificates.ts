@@ -7,12 +7,18 @@ import { ConfigError, describeError } from '../errors.ts';
 import { buildSecureContext } from '../http/tls.ts';
 import { fileError } from '../state/file-error.ts';
 
-export type CertificateFiles = { certPath: string; keyPath: string; caPath: string };
+/** Without `caPath` callers show no certificate. */
+export type CertificateFiles = { certPath: string; keyPath: string; caPath?: string };
 
 /** Throws ConfigError where a file is missing, none of its kind, or not the other's. */
 export function readCertificates(files: CertificateFiles): SecureContextOptions {
   const { certPath, keyPath, caPath } = files;
-  const [cert, key, ca] = [certPath, keyPath, caPath].map(readText) as [string, string, string];
+  const [cert, key] = [certPath, keyPath].map(readText) as [string, string];
+  if (caPath === undefined) {
+    buildSecureContext({ cert, key });
+    return { cert, key };
+  }
+  const ca = readText(caPath);
   if (!ca.includes('-----BEGIN CERTIFICATE-----')) {
     throw new ConfigError(`cannot use ${JSON.stringify(caPath)}: there is no certificate in it`);
   }
@@ -48,7 +54,8 @@ const noTickets = 0x4000;
 export const tlsVersions = { minVersion: 'TLSv1.3', secureOptions: noTickets } as const;
 
 function stampsOf({ certPath, keyPath, caPath }: CertificateFiles): string {
-  return [certPath, keyPath, caPath].map(stampOf).join(' ');
+  const paths = [certPath, keyPath, ...(caPath === undefined ? [] : [caPath])];
+  return paths.map(stampOf).join(' ');
 }
 
 function stampOf(path: string): string {

@@ -23,7 +23,7 @@ export type ServerTimes = {
 
 export type ServeOptions = {
   target: ListenTarget;
-  /** TLS 1.3, and callers show a certificate of the authority. Undefined: neither. */
+  /** TLS 1.3, and where there is an authority, callers show a certificate of it. Undefined: neither. */
   certificates: CertificateFiles | undefined;
   times: ServerTimes;
   bodyBytes: number;
@@ -96,8 +96,7 @@ function build(ctx: Pick<BaseContext, 'log'>, { certificates, times }: ServeOpti
     ...readCertificates(certificates),
     ...tlsVersions,
     handshakeTimeout: handshakeMs,
-    requestCert: true,
-    rejectUnauthorized: true,
+    ...(isMutual(certificates) ? { requestCert: true, rejectUnauthorized: true } : {}),
   });
   const refresh = createRefresh(server as TlsServer, certificates, ctx);
   // Before the handshake begins: the listener that begins it was there first.
@@ -107,6 +106,10 @@ function build(ctx: Pick<BaseContext, 'log'>, { certificates, times }: ServeOpti
     socket.destroy();
   });
   return server as Server;
+}
+
+function isMutual(certificates: CertificateFiles | undefined): boolean {
+  return certificates?.caPath !== undefined;
 }
 
 type Attached = { server: Server; connections: Connections; options: ServeOptions };
@@ -122,7 +125,7 @@ function attach(
   server.on('request', (req, res) => {
     const { socket } = req;
     // No request gets here without; should a version of Node.js think otherwise, it ends here.
-    if (options.certificates !== undefined && !(socket as TLSSocket).authorized) return void socket.destroy();
+    if (isMutual(options.certificates) && !(socket as TLSSocket).authorized) return void socket.destroy();
     served.requests += 1;
     connections.mark(socket, 'busy');
     const rules = { routes, bodyBytes, authorize, renderError };
