@@ -91,6 +91,8 @@ export type CommandsConfig = {
   jobRetentionMs: number;
   proxyDrainTimeoutMs: number;
   user: string;
+  /** Of the management API; with `caPath` callers show a certificate of that authority. */
+  tls?: { certPath: string; keyPath: string; caPath?: string };
 };
 
 export type ActionsConfig = {

@@ -115,7 +115,7 @@ export const jobsSchema = z.strictObject({
   heartbeat: z.strictObject({ interval: duration.optional(), timeout: duration.optional() }).optional(),
 });
 
-/** agenda-node's keys, and the user that commands run as. */
+/** agenda-node's keys, the user that commands run as, and the certificate of the API. */
 export const commandsSchema = z.strictObject({
   file: sectionFile.optional(),
   listen_addr: z.string().optional(),
@@ -129,6 +129,14 @@ export const commandsSchema = z.strictObject({
   job_retention: duration.optional(),
   proxy_drain_timeout: duration.optional(),
   user: userName.optional(),
+  tls: z
+    .strictObject({
+      cert_path: absolutePath.optional(),
+      key_path: absolutePath.optional(),
+      ca_path: absolutePath.optional(),
+    })
+    .optional()
+    .describe('of the management API: without it, it listens on private addresses only'),
 });
 
 const rsyncPlace = z.string().regex(/^[^-\s][^\0\n]*$/, { error: 'a place that rsync understands' });

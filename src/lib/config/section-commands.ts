@@ -1,6 +1,6 @@
-// The section `commands`: agenda-node's keys, rules and defaults, and the user that commands run as.
+// The section `commands`: agenda-node's keys, rules and defaults, the user that commands run as, and the API's certificate.
 import type { CommandsConfig } from './config.ts';
-import { isPublicBind, parseListenAddress } from './listen.ts';
+import { isLoopback, isPublicBind, type ListenAddress, parseSocketAddress } from './listen.ts';
 import type { CommandsInput } from './schema.ts';
 import { given, isWebUrl, type Section, toMsOr } from './section.ts';
 
@@ -11,7 +11,8 @@ export function readCommands(section: CommandsSection): CommandsConfig {
   const commands: CommandsConfig = {
     listenAddr: given(value.listen_addr) ?? '127.0.0.1:7100',
     proxyListenAddr: given(value.proxy_listen_addr) ?? '0.0.0.0:7200',
-    proxyBackendHost: given(value.proxy_backend_host) ?? '127.0.0.1',
+    // As programs in Go want an IPv6 address.
+    proxyBackendHost: (given(value.proxy_backend_host) ?? '127.0.0.1').replace(/^\[(.*)\]$/, '$1'),
     machineId: readMachineId(section),
     token: readToken(section),
     centralBaseUrl: readCentralUrl(section),
@@ -20,6 +21,7 @@ export function readCommands(section: CommandsSection): CommandsConfig {
     jobRetentionMs: toMsOr(value.job_retention, 3_600_000),
     proxyDrainTimeoutMs: toMsOr(value.proxy_drain_timeout, 30_000),
     user: value.user ?? 'root',
+    ...readTls(section),
   };
   checkAddresses(section, commands);
   if (!/^[A-Za-z0-9_.:-]+$/.test(commands.proxyBackendHost)) {
@@ -48,33 +50,81 @@ function readToken(section: CommandsSection): string {
   return token ?? '';
 }
 
+function readTls(section: CommandsSection): Pick<CommandsConfig, 'tls'> {
+  const { tls } = section.value;
+  if (tls === undefined) return {};
+  const { cert_path: certPath, key_path: keyPath, ca_path: caPath } = tls;
+  if (certPath === undefined) section.report(['tls', 'cert_path'], 'is missing');
+  if (keyPath === undefined) section.report(['tls', 'key_path'], 'is missing');
+  const pair = { certPath: certPath ?? '', keyPath: keyPath ?? '' };
+  return { tls: caPath === undefined ? pair : { ...pair, caPath } };
+}
+
 function readCentralUrl(section: CommandsSection): string {
   const url = given(section.value.central_base_url);
   if (url === undefined) {
     section.warn('commands.central_base_url is empty: no heartbeats are sent to that control plane');
     return '';
   }
-  if (!isWebUrl(url)) {
-    section.report(['central_base_url'], 'must be a URL that begins with http:// or https://');
-  }
+  if (isWebUrl(url)) checkCentralUrl(section, new URL(url));
+  else section.report(['central_base_url'], 'must be a URL that begins with http:// or https://');
   return url.replace(/\/+$/, '');
 }
 
-function checkAddresses(section: CommandsSection, commands: CommandsConfig): void {
-  const management = parseListenAddress(commands.listenAddr);
-  if (management === undefined) {
-    section.report(['listen_addr'], `must be HOST:PORT, not ${JSON.stringify(commands.listenAddr)}`);
-  } else if (isPublicBind(management.host)) {
+/** Paths are appended to it, and the token goes there. */
+function checkCentralUrl(section: CommandsSection, { search, hash, protocol, hostname }: URL): void {
+  if (search !== '' || hash !== '') {
+    section.report(['central_base_url'], 'must have no query and no fragment');
+  }
+  const isLocal = hostname === 'localhost' || isLoopback(hostname.replace(/^\[|\]$/g, ''));
+  if (protocol === 'http:' && !isLocal) {
     section.warn(
-      `commands.listen_addr ${commands.listenAddr} is not private: whoever has the token runs commands here as ${commands.user}`,
+      'commands.central_base_url is http://: the token, which is good for any command, goes over the network in clear text',
     );
   }
-  if (parseListenAddress(commands.proxyListenAddr) === undefined) {
-    section.report(
-      ['proxy_listen_addr'],
-      `must be HOST:PORT, not ${JSON.stringify(commands.proxyListenAddr)}`,
-    );
-  } else if (commands.proxyListenAddr === commands.listenAddr) {
+}
+
+function checkAddresses(section: CommandsSection, commands: CommandsConfig): void {
+  const management = readAddress(section, 'listen_addr', commands.listenAddr);
+  const proxy = readAddress(section, 'proxy_listen_addr', commands.proxyListenAddr);
+  if (management !== undefined && isPublicBind(management.host)) checkPublic(section, commands);
+  if (management !== undefined && proxy !== undefined && isSame(management, proxy)) {
     section.report(['proxy_listen_addr'], 'must differ from commands.listen_addr');
   }
+}
+
+function readAddress(
+  section: CommandsSection,
+  key: 'listen_addr' | 'proxy_listen_addr',
+  text: string,
+): ListenAddress | undefined {
+  const address = parseSocketAddress(text);
+  if (address === undefined) {
+    section.report(
+      [key],
+      `must be IP:PORT, localhost:PORT or :PORT, as systemd listens there and looks up no names, not ${JSON.stringify(text)}`,
+    );
+  }
+  return address;
+}
+
+/** Whoever has the token runs commands, and without TLS whoever listens on the way has it. */
+function checkPublic(section: CommandsSection, { listenAddr, tls, user }: CommandsConfig): void {
+  if (tls === undefined) {
+    section.report(
+      ['listen_addr'],
+      `${listenAddr} is not private, and there is no TLS: whoever hears the token runs commands here as ${user}: bind a private address, or write commands.tls`,
+    );
+    return;
+  }
+  section.warn(
+    `commands.listen_addr ${listenAddr} is not private: whoever has the token runs commands here as ${user}`,
+  );
+}
+
+const everywhere: readonly string[] = ['', '0.0.0.0', '::'];
+
+function isSame(one: ListenAddress, other: ListenAddress): boolean {
+  const isEverywhere = [one, other].some(({ host }) => everywhere.includes(host));
+  return one.port === other.port && (isEverywhere || one.host === other.host);
 }

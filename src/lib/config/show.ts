@@ -107,7 +107,8 @@ function describeJobs({ serverUrl, nodeId, concurrency, http, heartbeat }: JobsC
 }
 
 function describeCommands(commands: CommandsConfig): ShownConfig {
-  return {
+  const { tls } = commands;
+  return withoutUndefined({
     listen_addr: commands.listenAddr,
     proxy_listen_addr: commands.proxyListenAddr,
     proxy_backend_host: commands.proxyBackendHost,
@@ -119,7 +120,8 @@ function describeCommands(commands: CommandsConfig): ShownConfig {
     job_retention: exactDuration(commands.jobRetentionMs),
     proxy_drain_timeout: exactDuration(commands.proxyDrainTimeoutMs),
     user: commands.user,
-  };
+    tls: tls && withoutUndefined({ cert_path: tls.certPath, key_path: tls.keyPath, ca_path: tls.caPath }),
+  });
 }
 
 function describeActions({ timeoutMs, ...actions }: ActionsConfig): ShownConfig {

@@ -3,6 +3,8 @@ import { createConfigHome } from '../../support/config-home.ts';
 
 const minimal = 'machine_id: 7\ntoken: tok-3f9c\ncentral_base_url: https://agenda.example\n';
 
+const socketRule = 'must be IP:PORT, localhost:PORT or :PORT, as systemd listens there and looks up no names';
+
 async function createHome(yaml: string, mode = 0o600) {
   const home = await createConfigHome('commands: { file: agenda-node.yaml }\n');
   await home.write('agenda-node.yaml', yaml, mode);
@@ -93,11 +95,26 @@ describe('section commands', () => {
       'machine_id',
       '1:13: machine_id must be at most 9007199254740991, not the number 9223372036854776000',
     ],
-    ['listen_addr: 7100', 'listen_addr', '4:14: commands.listen_addr must be HOST:PORT, not "7100"'],
+    ['listen_addr: 7100', 'listen_addr', `4:14: commands.listen_addr ${socketRule}, not "7100"`],
     [
-      'proxy_listen_addr: 127.0.0.1:7100',
+      'listen_addr: agenda.lan:7100',
+      'listen_addr',
+      `4:14: commands.listen_addr ${socketRule}, not "agenda.lan:7100"`,
+    ],
+    [
+      'proxy_listen_addr: 10.0.0.5:0',
+      'proxy_listen_addr',
+      `4:20: commands.proxy_listen_addr ${socketRule}, not "10.0.0.5:0"`,
+    ],
+    ...['127.0.0.1:7100', 'localhost:7100', ':7100', '0.0.0.0:7100', '"[::]:7100"'].map((address) => [
+      `proxy_listen_addr: ${address}`,
       'proxy_listen_addr',
       '4:20: commands.proxy_listen_addr must differ from commands.listen_addr',
+    ]),
+    [
+      'central_base_url: https://agenda.example/?a=b',
+      'central_base_url',
+      '3:19: commands.central_base_url must have no query and no fragment',
     ],
     [
       'proxy_backend_host: "a b"',
@@ -110,26 +127,73 @@ describe('section commands', () => {
       '4:1: unknown key "user" at the top level: known keys are listen_addr, proxy_listen_addr, proxy_backend_host, machine_id, token, central_base_url, heartbeat_interval, max_output_bytes, job_retention, proxy_drain_timeout',
     ],
   ])('refuses %s (A12, A19, A27)', async (line, key, problem) => {
-    const yaml = minimal.includes(`${key}:`)
-      ? minimal.replace(/^machine_id: .*/, line)
-      : `${minimal}${line}\n`;
+    const own = new RegExp(`^${key}: .*$`, 'm');
+    const yaml = own.test(minimal) ? minimal.replace(own, line) : `${minimal}${line}\n`;
     const home = await createHome(yaml);
     expect(await home.problems()).toEqual([`agenda-node.yaml:${problem}`]);
   });
 
-  it.each([
+  const isPublic = [
     ['0.0.0.0:7100', true],
     [':7100', true],
     ['[::]:7100', true],
     ['203.0.113.7:7100', true],
+    ['localhost:7100', false],
     ['127.0.0.1:7100', false],
     ['192.168.1.2:7100', false],
     ['100.64.3.4:7100', false],
     ['[::1]:7100', false],
     ['[fd00::1]:7100', false],
-  ])('warns of a management API on %s: %s (A11)', async (address, warns) => {
+  ] as const;
+
+  it.each(isPublic)('refuses a management API on %s without TLS: %s (A11)', async (address, refuses) => {
     const home = await createHome(`${minimal}listen_addr: "${address}"\n`);
+    const problem = `agenda-node.yaml:4:14: commands.listen_addr ${address} is not private, and there is no TLS: whoever hears the token runs commands here as root: bind a private address, or write commands.tls`;
+    expect(await home.problems()).toEqual(refuses ? [problem] : []);
+    expect(await home.warnings()).toEqual([]);
+  });
+
+  it.each(isPublic)('warns of a management API on %s with TLS: %s (A11)', async (address, warns) => {
+    const tls = '{ cert_path: /c.crt, key_path: /c.key }';
+    const home = await createConfigHome(
+      `commands: { file: agenda-node.yaml, listen_addr: "${address}", tls: ${tls} }\n`,
+    );
+    await home.write('agenda-node.yaml', minimal);
     const warning = `commands.listen_addr ${address} is not private: whoever has the token runs commands here as root`;
+    expect([await home.problems(), await home.warnings()]).toEqual([[], warns ? [warning] : []]);
+    expect((await home.load()).commands?.tls).toEqual({ certPath: '/c.crt', keyPath: '/c.key' });
+  });
+
+  it('wants certificate and key of a TLS, and takes an authority of callers', async () => {
+    const home = await createConfigHome('commands: { file: agenda-node.yaml, tls: { ca_path: /ca.crt } }\n');
+    await home.write('agenda-node.yaml', minimal);
+    expect((await home.problems()).map((problem) => problem.replace(/^[^ ]* /, ''))).toEqual([
+      'commands.tls.cert_path is missing',
+      'commands.tls.key_path is missing',
+    ]);
+    const tls = '{ cert_path: /c.crt, key_path: /c.key, ca_path: /ca.crt }';
+    await home.write('reeve.yaml', `commands: { file: agenda-node.yaml, tls: ${tls} }\n`);
+    const { commands } = await home.load();
+    expect(commands?.tls).toEqual({ certPath: '/c.crt', keyPath: '/c.key', caPath: '/ca.crt' });
+  });
+
+  it('takes an IPv6 address for a backend host with brackets and without (A13)', async () => {
+    for (const host of ['::1', '[::1]']) {
+      const home = await createHome(`${minimal}proxy_backend_host: "${host}"\n`);
+      expect((await home.load()).commands?.proxyBackendHost).toBe('::1');
+    }
+  });
+
+  it.each([
+    ['http://agenda.example', true],
+    ['http://127.0.0.1:8080', false],
+    ['http://localhost:8080', false],
+    ['http://[::1]:8080', false],
+    ['https://agenda.example', false],
+  ])('warns of a token in clear text to %s: %s (A21)', async (url, warns) => {
+    const home = await createHome(minimal.replace('https://agenda.example', url));
+    const warning =
+      'commands.central_base_url is http://: the token, which is good for any command, goes over the network in clear text';
     expect(await home.warnings()).toEqual(warns ? [warning] : []);
   });
 
