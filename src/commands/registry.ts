@@ -3,6 +3,7 @@ import type { CommandSpec, OptionSpec } from './command.ts';
 import { dryRunOption, serviceOption, yesOption } from './options.ts';
 import { backupCommands } from './registry-backup.ts';
 import { jobCommands } from './registry-jobs.ts';
+import { proxyCommands } from './registry-proxy.ts';
 
 const noNotifyOption: OptionSpec = { flags: '--no-notify', description: 'do not wake the nodes' };
 const convergeOption: OptionSpec = {
@@ -16,6 +17,7 @@ export const groupSummaries: Readonly<Record<string, string>> = {
   config: 'check, show and describe the configuration',
   job: 'list, show, follow and cancel jobs of the control plane',
   node: 'what a node needs to be one',
+  proxy: 'instances that the proxy of this node leads to, and its tunnels',
   units: 'list, render and verify the systemd units of this machine',
 };
 
@@ -89,6 +91,7 @@ export const commands: readonly CommandSpec[] = [
   },
   ...backupCommands,
   ...jobCommands,
+  ...proxyCommands,
   {
     path: 'heartbeat',
     summary: 'report this node alive, if it is',

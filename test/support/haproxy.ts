@@ -100,7 +100,7 @@ async function waitUntilReady({ directory, log }: Haproxy): Promise<void> {
   }
 }
 
-function childrenOf(pid: number): number[] {
+export function childrenOf(pid: number): number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
   } catch {
@@ -108,7 +108,7 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-function killIfThere(pid: number): void {
+export function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {

@@ -14,6 +14,7 @@ export type RuntimeOptions = {
 const defaultTimeoutMs = 10_000;
 /** How HAProxy says in its interactive mode that an answer is over. */
 const prompt = '\n> ';
+const masterPrompt = 'master> ';
 
 /**
  * One answer a command, without the line breaks at its end. All commands go out at once: HAProxy takes them line by line,
@@ -24,26 +25,49 @@ export async function askRuntime(
   commands: readonly string[],
   options: RuntimeOptions,
 ): Promise<string[]> {
-  const odd = commands.find((command) => /[\r\n;]|^\s*$/.test(command));
-  if (odd !== undefined) throw new InternalError(`${JSON.stringify(odd)} is not one command of HAProxy`);
+  requireSingle(commands);
   const lines = ['prompt', ...commands, 'quit'];
   // Not half-closed: HAProxy may then drop the connection in the middle of its answers. `quit` ends it.
   const request = `${lines.join('\n')}\n`;
   const text = await exchange(path, (socket) => socket.write(request), options);
   // Before the first answer stands that to `prompt`, which is empty; `quit` has none.
   const [, ...answers] = text.split(prompt);
-  if (answers.length !== commands.length + 1) {
-    const cause = `${answers.length - 1} of ${commands.length} commands were answered`;
-    throw new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(path)}: ${cause}`, {
-      code: 'cut',
-    });
-  }
+  if (answers.length !== commands.length + 1) throw cut(path, answers.length - 1, commands.length);
   return answers.slice(0, -1).map((answer) => answer.trimEnd());
+}
+
+/**
+ * The same of one worker, over the master's socket. Undefined if the master knows no such worker, which then has ended.
+ */
+export async function askWorker(
+  masterSocket: string,
+  pid: number,
+  commands: readonly string[],
+  options: RuntimeOptions,
+): Promise<string[] | undefined> {
+  requireSingle(commands);
+  // The prefix counts for one command.
+  const lines = ['prompt', ...commands.map((command) => `@!${pid} ${command}`), 'quit'];
+  const text = await exchange(masterSocket, (socket) => socket.write(`${lines.join('\n')}\n`), options);
+  const [, ...answers] = text.split(masterPrompt);
+  if (answers[0]?.startsWith("Can't find the target") === true) return undefined;
+  if (answers.length <= commands.length) throw cut(masterSocket, answers.length, commands.length);
+  return answers.slice(0, commands.length).map((answer) => answer.trimEnd());
 }
 
 /** One command to the master, which answers once nothing more can come from us. */
 export async function askMaster(path: string, command: string, options: RuntimeOptions): Promise<string> {
   return (await exchange(path, (socket) => socket.end(`${command}\n`), options)).trimEnd();
+}
+
+function requireSingle(commands: readonly string[]): void {
+  const odd = commands.find((command) => /[\r\n;]|^\s*$/.test(command));
+  if (odd !== undefined) throw new InternalError(`${JSON.stringify(odd)} is not one command of HAProxy`);
+}
+
+function cut(path: string, answered: number, asked: number): UnavailableError {
+  const cause = `${Math.max(0, answered)} of ${asked} commands were answered`;
+  return unavailable(path, cause, 'cut');
 }
 
 function exchange(path: string, send: (socket: Socket) => void, options: RuntimeOptions): Promise<string> {
@@ -90,6 +114,7 @@ function explain(path: string, error: NodeJS.ErrnoException, service: string): U
   const told = cause ?? `${error.message} (${service})`;
   return new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(path)}: ${told}`, {
     cause: error,
+    ...(error.code === 'ENOENT' ? { code: 'not-running' } : {}),
   });
 }
 

@@ -44,6 +44,7 @@ describe('commands', () => {
     await expect(askRuntime('/nowhere/runtime.sock', ['a'], options)).rejects.toThrow(
       new UnavailableError(
         'cannot ask HAProxy on "/nowhere/runtime.sock": it is not there: is x.service running?',
+        { code: 'not-running' },
       ),
     );
   });

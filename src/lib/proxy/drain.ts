@@ -1,0 +1,94 @@
+// No new tunnels, time for the present ones to end, and the end of those that do not, in every worker. The stop action of
+// the unit. Plain requests are served all the while.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StepError } from '../errors.ts';
+import { parseGotMap } from '../haproxy/parse-workers.ts';
+import { askWorkers } from '../haproxy/workers.ts';
+import type { Outcome } from '../outcome.ts';
+import { formatDuration } from '../time.ts';
+import { drainKey } from './parse.ts';
+import { proxyPaths, proxyService } from './paths.ts';
+import { ignoreAbsence, type ProxyContext, underProxyLock, writeMap } from './registry.ts';
+import { closeTunnels, countTunnels } from './tunnels.ts';
+
+const pollMs = 100;
+/** Of the ends that are forced. */
+const closeMs = 10_000;
+
+export async function drainProxy(ctx: ProxyContext, { boundMs }: { boundMs: number }): Promise<Outcome> {
+  const until = performance.now() + boundMs;
+  if (!(await setDraining(ctx, true))) {
+    return {
+      outcome: 'nothing-to-do',
+      text: [`${proxyService} does not run: there are no tunnels`],
+      data: { tunnels: 0, ended: 0, forced: 0 },
+    };
+  }
+  const tunnels = (await countTunnels(ctx)).total;
+  ctx.log.info(`new tunnels are refused; ${tunnels} have ${formatDuration(boundMs)} to end`);
+  const left = await waitForEnds(ctx, tunnels, until);
+  if (ctx.signal.aborted) {
+    throw new StepError(
+      `cannot drain the proxy: interrupted with ${left} tunnels open; new ones are refused until \`reeve proxy drain --end\``,
+      { code: 'interrupted' },
+    );
+  }
+  const forced = left === 0 ? 0 : await forceEnds(ctx);
+  const ended = Math.max(0, tunnels - forced);
+  if (forced > 0) ctx.log.warning(`${forced} tunnels were closed by force after ${formatDuration(boundMs)}`);
+  return {
+    outcome: 'done',
+    text: [`drained: ${ended} tunnels ended by themselves, ${forced} were closed by force`],
+    data: { tunnels, ended, forced },
+  };
+}
+
+/** New tunnels are taken again. */
+export async function endDrain(ctx: ProxyContext): Promise<Outcome> {
+  const isRunning = await setDraining(ctx, false);
+  return {
+    outcome: 'done',
+    text: [isRunning ? 'new tunnels are taken' : `new tunnels are taken once ${proxyService} runs`],
+    data: { running: isRunning },
+  };
+}
+
+/** The file first, so that a reload in the middle of a drain goes on with it. False where no HAProxy runs. */
+async function setDraining(ctx: ProxyContext, isDraining: boolean): Promise<boolean> {
+  const { flagsMap, masterSocket } = proxyPaths(ctx.paths);
+  const value = isDraining ? 'on' : 'off';
+  const options = { signal: ctx.signal, service: proxyService };
+  const commands = [`set map ${flagsMap} ${drainKey} ${value}`, `get map ${flagsMap} ${drainKey}`];
+  const workers = await underProxyLock(ctx, async () => {
+    await writeMap(ctx, flagsMap, `${drainKey} ${value}\n`);
+    return await askWorkers(masterSocket, commands, options).catch(ignoreAbsence);
+  });
+  const wrong = workers?.find(({ answers }) => parseGotMap(answers.at(-1) ?? '') !== value);
+  if (wrong === undefined) return workers !== undefined;
+  throw new StepError(`cannot switch the drain ${value} in worker ${wrong.pid} of HAProxy: reeve proxy sync`);
+}
+
+async function waitForEnds(ctx: ProxyContext, tunnels: number, until: number): Promise<number> {
+  let left = tunnels;
+  while (left > 0 && performance.now() < until && !ctx.signal.aborted) {
+    await sleep(Math.min(pollMs, until - performance.now()), undefined, { signal: ctx.signal }).catch(
+      () => {},
+    );
+    if (!ctx.signal.aborted) left = (await countTunnels(ctx)).total;
+  }
+  return left;
+}
+
+/** Until none is left: a handshake that was just on its way becomes a tunnel after the others have been ended. */
+async function forceEnds(ctx: ProxyContext): Promise<number> {
+  let forced = 0;
+  for (const until = performance.now() + closeMs; ; ) {
+    forced += await closeTunnels(ctx);
+    // What has been told to end is counted for a moment still: not told again, or it would count twice.
+    const left = await waitForEnds(ctx, 1, Math.min(until, performance.now() + 10 * pollMs));
+    if (left === 0) return forced;
+    if (performance.now() > until || ctx.signal.aborted) {
+      throw new StepError(`cannot drain the proxy: ${left} tunnels do not end`);
+    }
+  }
+}

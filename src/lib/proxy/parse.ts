@@ -1,0 +1,55 @@
+// The proxy's maps as values: instances with their ports, the drain, the address of the instances. Pure.
+import { InputError } from '../errors.ts';
+
+/** Ports by instance. */
+export type Instances = ReadonlyMap<string, number>;
+
+/** One segment of a path, the same encoded and not; it stands in a map file and in commands, so without blanks and quotes. */
+const instancePattern = /^[A-Za-z0-9_][A-Za-z0-9_.~-]{0,127}$/;
+
+/** Throws InputError for what cannot be an instance of `/i/<instance>/`. */
+export function parseInstance(text: string): string {
+  if (instancePattern.test(text)) return text;
+  throw new InputError(
+    `cannot use instance ${JSON.stringify(text.slice(0, 200))}: it must be 1 to 128 letters, digits, "_", ".", "~" and "-", and begin with a letter, a digit or "_"`,
+  );
+}
+
+/** Throws InputError. */
+export function parsePort(value: unknown): number {
+  const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value;
+  if (typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536) return port;
+  throw new InputError(`cannot use port ${JSON.stringify(value)}: it must be 1 to 65535`);
+}
+
+/** A map file. Lines that are no instance with a port are left out: HAProxy answers 502 for them as well. */
+export function parseInstancesMap(text: string): Instances {
+  const instances = new Map<string, number>();
+  for (const line of text.split('\n')) {
+    const [name = '', port = ''] = line.trim().split(/\s+/);
+    // Of two lines of one name the first counts, as for HAProxy.
+    if (!instancePattern.test(name) || instances.has(name) || !isPort(port)) continue;
+    instances.set(name, Number(port));
+  }
+  return instances;
+}
+
+/** Sorted: the same instances are the same text. */
+export function renderInstancesMap(instances: Instances): string {
+  const lines = [...instances].sort(([left], [right]) => (left < right ? -1 : 1));
+  return lines.map(([name, port]) => `${name} ${port}\n`).join('');
+}
+
+/** The keys by which HAProxy looks the other two maps up. */
+export const drainKey = 'drain';
+export const hostKey = 'backend_host';
+
+/** The value of one key of a map file with a single line. */
+export function parseSingleMap(text: string, key: string): string | undefined {
+  const [name, value] = text.trim().split(/\s+/);
+  return name === key ? value : undefined;
+}
+
+function isPort(text: string): boolean {
+  return /^[1-9]\d{0,4}$/.test(text) && Number(text) < 65_536;
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import {
+  parseGotMap,
+  parseSessionIds,
+  parseSessions,
+  parseShownMap,
+  parseWorkers,
+} from '../../../src/lib/haproxy/parse-workers.ts';
+
+describe('what HAProxy 2.6 answers', () => {
+  it('names its workers, the current one first', () => {
+    const answer = [
+      '#<PID>          <type>          <reloads>       <uptime>        <version>      ',
+      '12620           master          2 [failed: 0]   0d00h00m02s     2.6.12-1+deb12u4',
+      '# workers',
+      '12700           worker          0               0d00h00m02s     2.6.12-1+deb12u4',
+      '# old workers',
+      '12623           worker          2               0d00h00m10s     2.6.12-1+deb12u4',
+      '12650           worker          1               0d00h00m06s     2.6.12-1+deb12u4',
+      '# programs',
+      '',
+    ].join('\n');
+    expect(parseWorkers(answer)).toEqual([
+      { pid: 12_700, isOld: false },
+      { pid: 12_623, isOld: true },
+      { pid: 12_650, isOld: true },
+    ]);
+    expect(parseWorkers('')).toEqual([]);
+  });
+
+  it('shows a map, two of one key among it', () => {
+    const shown = parseShownMap('0x5648fd52c0c0 a 20001\n0x5648fd75c0e0 b 20002\n0x5648fd75c0f0 a 7\n');
+    expect([...shown]).toEqual([
+      ['a', ['20001', '7']],
+      ['b', ['20002']],
+    ]);
+    expect(parseShownMap('Unknown map identifier. Please use #<id> or <file>.').size).toBe(0);
+  });
+
+  it('gets one entry of a map, or none', () => {
+    expect(
+      parseGotMap('type=str, case=sensitive, found=yes, idx=tree, key="b", value="20002", type="str"'),
+    ).toBe('20002');
+    expect(parseGotMap('type=str, case=sensitive, found=no')).toBeUndefined();
+  });
+
+  it('counts the sessions of a backend by the name of the column', () => {
+    const stats =
+      '# pxname,svname,qcur,qmax,scur,smax\nnode,FRONTEND,,,9,9\ntunnels,instance,0,0,3,3\ntunnels,BACKEND,0,0,4,5\n';
+    expect(parseSessions(stats, 'tunnels')).toBe(4);
+    expect(parseSessions(stats, 'node')).toBeUndefined();
+    expect(parseSessions('', 'tunnels')).toBeUndefined();
+  });
+
+  it('lists the sessions of a backend, and no others', () => {
+    const sessions = [
+      '0x55d: proto=tcpv4 src=127.0.0.1:1 fe=node be=tunnels srv=instance ts=00',
+      '0x55e: proto=tcpv4 src=127.0.0.1:2 fe=node be=plain srv=instance ts=00',
+      '0x55f: proto=sockpair src=unix:2 fe=GLOBAL be=<NONE> srv=<none> ts=00',
+    ].join('\n');
+    expect(parseSessionIds(sessions, 'tunnels')).toEqual(['0x55d']);
+  });
+});
