@@ -69,13 +69,17 @@ const optional = [
  * What this node does not do by its configuration, or no longer: how a concern's last run ended, before it was switched
  * off, says nothing about the node. Of a unit with instances it is the name before the `@`.
  */
-export function listSwitchedOff({ cluster, jobs }: Pick<Config, 'cluster' | 'jobs'>): ReadonlySet<string> {
+export function listSwitchedOff({
+  cluster,
+  jobs,
+  commands,
+}: Pick<Config, 'cluster' | 'jobs' | 'commands'>): ReadonlySet<string> {
   const { roles = [], notify = 'none', nodeId, balancer } = cluster ?? {};
   const [isApp, isEdge, hasJobs] = [roles.includes('app'), roles.includes('edge'), jobs !== undefined];
   const isOn: Record<(typeof optional)[number], boolean> = {
     reconcile: isApp,
     edge: isEdge,
-    heartbeat: nodeId !== undefined || hasJobs,
+    heartbeat: nodeId !== undefined || hasJobs || (commands?.centralBaseUrl ?? '') !== '',
     backup: isApp,
     'backup-verify': isApp,
     prune: isApp,

@@ -1,5 +1,6 @@
 // Reads what the state directory tells of runs, failures and holds, and who holds which lock.
 import { readFile } from 'node:fs/promises';
+import type { Config } from '../config/config.ts';
 import { listSwitchedOff } from '../config/rules.ts';
 import { concernOf } from '../failure/plan.ts';
 import { readFailures } from '../failure/record.ts';
@@ -40,14 +41,22 @@ function expectedRuns({ config }: World): ExpectedRun[] {
   const { cluster, jobs } = config ?? {};
   const isNode = cluster?.nodeId !== undefined;
   const has = (role: 'app' | 'edge'): boolean => isNode && cluster.roles.includes(role);
-  const { tickMs = 0, edgeMs = 0, livenessMs = 0 } = cluster?.intervals ?? {};
-  const beats = [...(isNode ? [livenessMs] : []), ...(jobs === undefined ? [] : [jobs.heartbeat.intervalMs])];
+  const { tickMs = 0, edgeMs = 0 } = cluster?.intervals ?? {};
+  const beats = listBeats(config ?? {});
   return [
     ...(has('app') ? [{ concern: 'reconcile', everyMs: tickMs }] : []),
     ...(has('edge') ? [{ concern: 'edge', everyMs: edgeMs }] : []),
     ...(beats.length === 0 ? [] : [{ concern: 'heartbeat', everyMs: Math.min(...beats) }]),
     ...(isNode && cluster.notify === 'sns' ? [{ concern: 'listen', everyMs: windowMs }] : []),
     ...(jobs === undefined ? [] : [{ concern: 'claim', everyMs: windowMs }]),
+  ];
+}
+
+function listBeats({ cluster, jobs, commands }: Partial<Config>): number[] {
+  return [
+    ...(cluster?.nodeId === undefined ? [] : [cluster.intervals.livenessMs]),
+    ...(jobs === undefined ? [] : [jobs.heartbeat.intervalMs]),
+    ...(commands === undefined || commands.centralBaseUrl === '' ? [] : [commands.heartbeatIntervalMs]),
   ];
 }
 

@@ -1,6 +1,7 @@
 // `backoff/<control plane>.json`: when it was told last, and when it is told next. Owned by the heartbeat, under its lock.
 import { join } from 'node:path';
 import type { BaseContext } from '../context.ts';
+import { describeError } from '../errors.ts';
 import { defineDocument, readDocument, writeDocument } from '../state/document.ts';
 import { requireText } from '../state/shape.ts';
 import type { Beats } from './plan-beat.ts';
@@ -10,12 +11,14 @@ type BeatsContext = Pick<BaseContext, 'paths' | 'clock' | 'log'>;
 const beatsDocument = defineDocument<Beats>({
   version: 1,
   parse: (raw) => {
-    const { failures } = raw;
+    const { failures, lastOkAt, lastError } = raw;
     if (!Number.isSafeInteger(failures)) throw new TypeError('failures is no number');
     return {
       lastTriedAt: requireText(raw, 'lastTriedAt'),
       nextAt: requireText(raw, 'nextAt'),
       failures: failures as number,
+      ...(typeof lastOkAt === 'string' ? { lastOkAt } : {}),
+      ...(typeof lastError === 'string' ? { lastError } : {}),
     };
   },
 });
@@ -26,8 +29,11 @@ export async function readBeats(ctx: BeatsContext, plane: string): Promise<Beats
   return read.kind === 'ok' || read.kind === 'recovered' ? read.value : undefined;
 }
 
-export async function writeBeats(ctx: BeatsContext, plane: string, beats: Beats): Promise<void> {
-  await writeDocument(beatsPath(ctx, plane), beatsDocument, beats);
+/** Not written, the next timer tries again: what the control plane was told stands, and what went wrong is told as it was. */
+export async function noteBeats(ctx: BeatsContext, plane: string, beats: Beats): Promise<void> {
+  await writeDocument(beatsPath(ctx, plane), beatsDocument, beats).catch((error: unknown) => {
+    ctx.log.warning(`it is not noted when the next heartbeat of ${plane} is due: ${describeError(error)}`);
+  });
 }
 
 function beatsPath({ paths }: BeatsContext, plane: string): string {

@@ -8,6 +8,9 @@ export type Beats = {
   nextAt: string;
   /** Of the server's own, one after another. */
   failures: number;
+  /** Only where a failed beat fails nothing else, and so stands nowhere else. */
+  lastOkAt?: string;
+  lastError?: string;
 };
 
 /** A timer comes a moment early now and then: a beat left out for that would make the node stale. */

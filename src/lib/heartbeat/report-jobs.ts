@@ -14,7 +14,7 @@ import { heartbeatBackoff } from '../http/retry.ts';
 import type { Outcome } from '../outcome.ts';
 import type { DiagnosticsBody, HeartbeatBody } from '../ploy/wire.ts';
 import { version } from '../version.ts';
-import { readBeats, writeBeats } from './beats.ts';
+import { noteBeats, readBeats } from './beats.ts';
 import { type BeatEnd, isBeatDue, planNextBeat } from './plan-beat.ts';
 
 const plane = 'jobs';
@@ -33,12 +33,8 @@ export async function reportToJobs(ctx: Context, jobs: JobsConfig): Promise<Outc
   if (!isBeatDue(before, timing)) {
     return { outcome: 'nothing-to-do', text: [`the next heartbeat of jobs is due at ${before?.nextAt}`] };
   }
-  // Without it the next timer tries again: what the server was told stands, and what went wrong is told as it was.
   const write = async (end: BeatEnd): Promise<void> => {
-    const next = planNextBeat(before, end, { ...timing, random: Math.random() });
-    await writeBeats(ctx, plane, next).catch((error: unknown) => {
-      ctx.log.warning(`it is not noted when the next heartbeat of jobs is due: ${describeError(error)}`);
-    });
+    await noteBeats(ctx, plane, planNextBeat(before, end, { ...timing, random: Math.random() }));
   };
   const server = openControlPlane(ctx, jobs);
   try {

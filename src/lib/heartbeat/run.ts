@@ -1,5 +1,6 @@
-// One liveness report to each place that expects one: the store of a cluster's node, and the server that hands out jobs. One
-// that fails does not keep the others from theirs. Another control plane is another line in listReports.
+// One liveness report to each place that expects one: the store of a cluster's node, the server that hands out jobs, and the
+// control plane that hands out commands. One that fails does not keep the others from theirs. Another control plane is another
+// line in listReports.
 import { requireNode } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError, StepError } from '../errors.ts';
@@ -26,9 +27,9 @@ type Report = () => Promise<Outcome>;
 
 /** What a node has no use for is not even loaded. Throws ConfigError where nobody expects a report. */
 function listReports(ctx: Context): Report[] {
-  const { cluster, jobs } = ctx.config;
+  const { cluster, jobs, commands } = ctx.config;
   const reports: Report[] = [];
-  if (cluster?.nodeId !== undefined || jobs === undefined) {
+  if (cluster?.nodeId !== undefined || (jobs === undefined && commands === undefined)) {
     const node = requireNode(ctx.config);
     reports.push(async () => await (await import('./report-store.ts')).reportToStore(ctx, node));
   }
@@ -37,6 +38,9 @@ function listReports(ctx: Context): Report[] {
     const loading = import('./report-jobs.ts');
     loading.then(({ loadAhead }) => loadAhead()).catch(() => {});
     reports.push(async () => await (await loading).reportToJobs(ctx, jobs));
+  }
+  if (commands !== undefined) {
+    reports.push(async () => await (await import('./report-commands.ts')).reportToCommands(ctx, commands));
   }
   return reports;
 }
@@ -48,9 +52,10 @@ async function sendAll(reports: readonly Report[]): Promise<Outcome> {
   if (errors.length > 1) throw new StepError(errors.map(describeError).join('; '), { code: 'not-alive' });
   if (errors.length > 0) throw errors[0];
   const outcomes = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-  const isIdle = outcomes.every(({ outcome }) => outcome === 'nothing-to-do');
+  const kinds = new Set(outcomes.map(({ outcome }) => outcome));
+  const isIdle = !kinds.has('done') && !kinds.has('deferred');
   return {
-    outcome: isIdle ? 'nothing-to-do' : 'done',
+    outcome: kinds.has('deferred') ? 'deferred' : isIdle ? 'nothing-to-do' : 'done',
     text: outcomes.flatMap(({ text }) => text),
     data: Object.assign({}, ...outcomes.map(({ data }) => data)),
   };

@@ -22,7 +22,7 @@ import {
 } from './units.ts';
 
 /** What units depend on: sections, and what /etc/reeve/environment says, which units read as well. */
-export type UnitsConfig = Pick<Config, 'cluster' | 'jobs'> & { environment?: Overrides };
+export type UnitsConfig = Pick<Config, 'cluster' | 'jobs' | 'commands'> & { environment?: Overrides };
 
 export type DropIn = { unit: string; text: string };
 
@@ -107,11 +107,13 @@ function isNode({ cluster }: UnitsConfig): boolean {
 }
 
 /** The shortest that one of its sections asks for; each is told only when it is due. */
-function findInterval({ interval, jobs: isForJobs }: TimerUnit, config: UnitsConfig): number | undefined {
-  const { cluster, jobs } = config;
+function findInterval({ interval, planes }: TimerUnit, config: UnitsConfig): number | undefined {
+  const { cluster, jobs, commands } = config;
+  const isForPlanes = planes === true;
   const asked = [
-    ...(cluster !== undefined && (isNode(config) || isForJobs !== true) ? [cluster.intervals[interval]] : []),
-    ...(isForJobs === true && jobs !== undefined ? [jobs.heartbeat.intervalMs] : []),
+    ...(cluster !== undefined && (isNode(config) || !isForPlanes) ? [cluster.intervals[interval]] : []),
+    ...(isForPlanes && jobs !== undefined ? [jobs.heartbeat.intervalMs] : []),
+    ...(isForPlanes && commands !== undefined ? [commands.heartbeatIntervalMs] : []),
   ];
   return asked.length === 0 ? undefined : Math.min(...asked);
 }

@@ -62,14 +62,14 @@ export type TimerUnit = {
   firstMs: number;
   /** The role that it belongs to; absent: either. */
   role?: Role;
-  /** Follows `jobs.heartbeat.interval`, too. */
-  jobs?: true;
+  /** Follows the intervals of the control planes of jobs and of commands, too. */
+  planes?: true;
 };
 
 /** Those whose interval the configuration sets. */
 export const timers: readonly TimerUnit[] = [
   { unit: 'reeve-reconcile.timer', interval: 'tickMs', defaultMs: 60_000, firstMs: 2_000, role: 'app' },
-  { unit: 'reeve-heartbeat.timer', interval: 'livenessMs', defaultMs: 30_000, firstMs: 25_000, jobs: true },
+  { unit: 'reeve-heartbeat.timer', interval: 'livenessMs', defaultMs: 30_000, firstMs: 25_000, planes: true },
   { unit: 'reeve-edge.timer', interval: 'edgeMs', defaultMs: 60_000, firstMs: 2_000, role: 'edge' },
 ];
 

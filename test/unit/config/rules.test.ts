@@ -85,6 +85,14 @@ describe('requirements', () => {
       'jobs: { server_url: "http://s", node_id: a }',
       'reconcile edge backup backup-verify prune balancer listen',
     ],
+    [
+      'commands: { machine_id: 1, token: t, central_base_url: "https://s" }',
+      `reconcile edge backup backup-verify prune balancer listen ${ofJobs}`,
+    ],
+    [
+      'commands: { machine_id: 1, token: t }',
+      `reconcile edge heartbeat backup backup-verify prune balancer listen ${ofJobs}`,
+    ],
   ])('with %s has switched off: %s', async (section, off) => {
     const { config } = await load(`${section.replace('cluster: {', 'cluster: { region: eu-west-1,')}\n`);
     expect([...listSwitchedOff(config)].join(' ')).toBe(off);
