@@ -34,3 +34,11 @@ export function parseSince(value: unknown, now: Date): Date | undefined {
   }
   return at;
 }
+
+/** `--idle SECONDS` in milliseconds, where it was given. */
+export function parseIdle(raw: unknown): number | undefined {
+  if (typeof raw !== 'string') return undefined;
+  const seconds = /^\d{1,6}(\.\d{1,3})?$/.test(raw) ? Number(raw) : 0;
+  if (seconds > 0) return seconds * 1000;
+  throw new UsageError(`cannot use --idle ${JSON.stringify(raw)}: it must be a number of seconds`);
+}

@@ -24,3 +24,9 @@ export const dryRunOption: OptionSpec = {
   flags: '--dry-run',
   description: 'tell what would be done and change nothing',
 };
+
+/** Of the node's HTTP APIs. */
+export const apiOptions: readonly OptionSpec[] = [
+  { flags: '--listen <address>', description: 'HOST:PORT or :PORT, until it is stopped' },
+  { flags: '--idle <seconds>', description: 'end when nobody has been connected for so long (default: 60)' },
+];

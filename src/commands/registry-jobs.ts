@@ -1,6 +1,6 @@
 // The commands of jobs, as data.
 import type { CommandSpec } from './command.ts';
-import { yesOption } from './options.ts';
+import { apiOptions, yesOption } from './options.ts';
 
 const idArgument = { name: '<job>', description: 'id of the job' };
 
@@ -49,13 +49,7 @@ export const jobCommands: readonly CommandSpec[] = [
   {
     path: 'api jobs',
     summary: "serve this node's API for jobs, on systemd's socket or an address",
-    options: [
-      { flags: '--listen <address>', description: 'HOST:PORT or :PORT, until it is stopped' },
-      {
-        flags: '--idle <seconds>',
-        description: 'end when nobody has been connected for so long (default: 60)',
-      },
-    ],
+    options: apiOptions,
     load: () => import('./api-jobs.ts'),
   },
 ];

@@ -2,6 +2,7 @@
 import type { CommandSpec, OptionSpec } from './command.ts';
 import { dryRunOption, serviceOption, yesOption } from './options.ts';
 import { backupCommands } from './registry-backup.ts';
+import { commandsCommands } from './registry-commands.ts';
 import { jobCommands } from './registry-jobs.ts';
 import { proxyCommands } from './registry-proxy.ts';
 
@@ -14,6 +15,7 @@ const convergeOption: OptionSpec = {
 /** Of first words that are no commands by themselves. */
 export const groupSummaries: Readonly<Record<string, string>> = {
   api: "the node's own HTTP APIs, each on a socket of systemd's",
+  command: 'run commands of the control plane',
   config: 'check, show and describe the configuration',
   job: 'list, show, follow and cancel jobs of the control plane',
   node: 'what a node needs to be one',
@@ -91,6 +93,7 @@ export const commands: readonly CommandSpec[] = [
   },
   ...backupCommands,
   ...jobCommands,
+  ...commandsCommands,
   ...proxyCommands,
   {
     path: 'heartbeat',

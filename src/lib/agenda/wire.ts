@@ -45,6 +45,9 @@ export type ProxyAnswer = { instance: string; port: number };
 /** Of every refusal. */
 export type ErrorAnswer = { error: string };
 
+/** After so long a job has failed. */
+export const jobLimitMs = 30 * 60_000;
+
 /** Leads an output whose beginning is gone. */
 export const truncationMarker = '...[truncated]...\n';
 
@@ -52,7 +55,10 @@ export const errorTexts = {
   token: 'invalid node token',
   unknownJob: 'job not found',
   deadline: 'context deadline exceeded',
-  cancelled: 'context canceled',
+  reboot: 'interrupted by a reboot',
+  stopped: 'interrupted: its unit was stopped',
+  killed: 'interrupted: its process was killed',
+  damaged: 'the record of the job is damaged',
   exit: (code: number) => `exit status ${code}`,
   signal: (signal: string) => `ended by ${signal}`,
 } as const;

@@ -2,10 +2,11 @@
 // waited for. A child that a signal ends is started again; one that could not finish waits, longer each time.
 import type { BaseContext } from '../context.ts';
 import { describeError } from '../errors.ts';
+import { hasUnits } from '../exec/own.ts';
 import { ExitCode } from '../exit-codes.ts';
 import { type BackoffPolicy, planBackoffMs } from '../http/retry.ts';
 import { listOpenJobs } from '../jobs/book.ts';
-import { hasUnits, spawnJob, startJobUnit } from '../jobs/start.ts';
+import { spawnJob, startJobUnit } from '../jobs/start.ts';
 import { listHeldLocks } from '../lock/list-locks.ts';
 import { jobLock } from '../lock/names.ts';
 

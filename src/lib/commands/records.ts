@@ -19,19 +19,33 @@ export type CommandState =
   /** Nothing has been started. `request` is here and in the next state only: its environment may hold secrets. */
   | { kind: 'accepted'; request: JobRequest }
   /** Written before the command is started. */
-  | { kind: 'running'; request: JobRequest; startedAt: string; runner: RunnerProcess }
+  | {
+      kind: 'running';
+      request: JobRequest;
+      startedAt: string;
+      /** Our own process. */
+      runner: ProcessName;
+      /** The command's, which leads its group: known a moment later. */
+      group?: ProcessName;
+    }
   | { kind: 'success'; startedAt: string; endedAt: string }
   /** `exitCode`: -1 where the command did not end by itself. */
   | { kind: 'failed'; startedAt?: string; endedAt: string; exitCode: number; error: string };
 
 /** A number is given to another process some time: the second is when it was started, in ticks since boot. */
-export type RunnerProcess = { pid: number; startTime: string };
+export type ProcessName = { pid: number; startTime: string };
 
 /** Of a command that was deleted before its end. */
 export type CommandCancel = { generation: string; at: string };
 
 export function commandsDir({ stateDir }: Pick<Paths, 'stateDir'>): string {
   return join(stateDir, 'commands');
+}
+
+export type EndedState = Extract<CommandState, { kind: 'success' | 'failed' }>;
+
+export function isEnded(state: CommandState): state is EndedState {
+  return state.kind === 'success' || state.kind === 'failed';
 }
 
 /** The name of a command's files, of its unit's instance and of its lock. */

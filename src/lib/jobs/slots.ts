@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileS
 import { join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { systemErrorCode } from '../errors.ts';
+import { readStartTime } from '../host/processes.ts';
 import { withLock } from '../lock/with-locks.ts';
 import { fileError } from '../state/file-error.ts';
 import { countAnswers, dropAnswer } from './answers.ts';
@@ -119,17 +120,4 @@ function removeName(paths: BaseContext['paths'], name: Name): void {
 
 function namePath({ runDir }: BaseContext['paths'], name: Name): string {
   return join(runDir, name);
-}
-
-/** In ticks since boot: a number that was given to another process since is told apart. Undefined: it is gone. */
-function readStartTime(pid: number): string | undefined {
-  if (!Number.isSafeInteger(pid) || pid < 1) return undefined;
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    // A process that was killed and not yet waited for holds nothing.
-    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
-  } catch {
-    return undefined;
-  }
 }

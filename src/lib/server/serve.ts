@@ -2,7 +2,7 @@
 // sockets, not requests, and it stops taking connections before it ends, and never ends itself: the event loop runs empty.
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import type { BaseContext } from '../context.ts';
 import { createBodyRoom } from './body.ts';
@@ -10,7 +10,7 @@ import { type CertificateFiles, createRefresh, readCertificates, tlsVersions } f
 import { Connections } from './connections.ts';
 import { type Authorize, exchange, type RenderError } from './exchange.ts';
 import { type ListenTarget, listenOn } from './listen.ts';
-import type { Route } from './route.ts';
+import { ApiError, type Route } from './route.ts';
 
 export type ServerTimes = {
   /** For a whole request, for its answer, and for the next one on a kept connection. */
@@ -31,6 +31,8 @@ export type ServeOptions = {
   /** For every route that is not open. */
   authorize?: Authorize | undefined;
   renderError?: RenderError | undefined;
+  /** Throws where nobody may be served on it. */
+  checkAddress?: ((address: AddressInfo) => void) | undefined;
 };
 
 export type Served = { connections: number; requests: number };
@@ -66,6 +68,9 @@ export async function serve(
   const served = attach(ctx, { server, connections, options });
   const closed = new Promise<void>((resolve) => server.once('close', resolve));
   const address = await listenOn(server, options.target);
+  const refused = refuseAddress(server, options);
+  // No caller has been read yet: connections are taken after this turn of the loop.
+  if (refused !== undefined) served.routes = options.routes.map((route) => ({ ...route, handle: refusal }));
   onIdle();
   ctx.log.info(`listening on ${address}${options.certificates === undefined ? ', without TLS' : ''}`);
   const stop = (): void => {
@@ -80,8 +85,26 @@ export async function serve(
   await closed;
   ctx.signal.removeEventListener('abort', stop);
   clearTimeout(idle);
+  if (refused !== undefined) throw refused;
   return { connections: connections.total, requests: served.requests };
 }
+
+/** Where nobody may be served. On a socket that systemd holds, callers are told so: else they would start us again at once. */
+function refuseAddress(server: Server, { checkAddress, target }: ServeOptions): Error | undefined {
+  const address = server.address();
+  if (checkAddress === undefined || address === null || typeof address === 'string') return undefined;
+  try {
+    checkAddress(address);
+    return undefined;
+  } catch (error) {
+    if (target.handed) return error as Error;
+    server.close();
+    server.closeAllConnections();
+    throw error;
+  }
+}
+
+const refusal = () => Promise.reject(new ApiError(503, 'this node cannot serve now: its journal tells why'));
 
 function build(ctx: Pick<BaseContext, 'log'>, { certificates, times }: ServeOptions): Server {
   const common = {
@@ -117,9 +140,9 @@ type Attached = { server: Server; connections: Connections; options: ServeOption
 function attach(
   ctx: Pick<BaseContext, 'log' | 'signal'>,
   { server, connections, options }: Attached,
-): { requests: number } {
-  const served = { requests: 0 };
-  const { routes, bodyBytes, times, authorize, renderError } = options;
+): { requests: number; routes: readonly Route[] } {
+  const { bodyBytes, times, authorize, renderError } = options;
+  const served = { requests: 0, routes: options.routes };
   const room = createBodyRoom(bodiesBytes);
   server.prependListener('connection', (socket: Socket) => connections.add(socket));
   server.on('request', (req, res) => {
@@ -128,7 +151,7 @@ function attach(
     if (isMutual(options.certificates) && !(socket as TLSSocket).authorized) return void socket.destroy();
     served.requests += 1;
     connections.mark(socket, 'busy');
-    const rules = { routes, bodyBytes, authorize, renderError };
+    const rules = { routes: served.routes, bodyBytes, authorize, renderError };
     const how = { ...rules, room, writeMs: times.writeMs, stopping: ctx.signal };
     void exchange(ctx, { req, res }, how).then(() => connections.mark(socket, 'kept'));
   });

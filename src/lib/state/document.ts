@@ -110,7 +110,7 @@ function requireReadable(path: string, text: string): void {
   );
 }
 
-function renderStateDocument<T extends object>(definition: DocumentDefinition<T>, value: T): string {
+export function renderStateDocument<T extends object>(definition: DocumentDefinition<T>, value: T): string {
   const indent = definition.isCompact === true ? 0 : 2;
   return `${JSON.stringify({ version: definition.version, ...value }, null, indent)}\n`;
 }

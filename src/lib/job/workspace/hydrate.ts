@@ -1,10 +1,11 @@
 // The workspace of a run, made once from the server's snapshot and used by all of its jobs here. It takes its place by one
 // rename, so that whatever was killed before, there is a whole one or none; where two jobs make it, the first one's stays.
-import { chmod, lstat, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { BaseContext } from '../../context.ts';
 import { InputError, systemErrorCode } from '../../errors.ts';
+import { readBootId } from '../../host/processes.ts';
 import { fileError } from '../../state/file-error.ts';
 import { askGit, openGit } from './git.ts';
 import type { WorkspacePaths } from './paths.ts';
@@ -77,13 +78,6 @@ async function judgeWorkspace(workspace: string, commitSha: string | undefined):
   if (boot === (await readBootId()) || commitSha === undefined) return 'usable';
   const head = await readHead(workspace).catch(() => undefined);
   return head !== undefined && head.commit !== commitSha ? 'usable' : useless;
-}
-
-async function readBootId(): Promise<string> {
-  return await readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
-    (text) => text.trim(),
-    () => 'unknown',
-  );
 }
 
 function requireCommit({ runId, commitSha, repoShaIn }: HydrateRequest): string {

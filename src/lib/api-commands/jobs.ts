@@ -1,0 +1,51 @@
+// `/v1/jobs`: commands of the control plane, taken, told about and deleted. Each runs in a process of its own, which this one
+// may end long before.
+import { parseJobRequest } from '../agenda/parse.ts';
+import { errorTexts, paths } from '../agenda/wire.ts';
+import { deleteCommand } from '../commands/delete.ts';
+import { lookAtCommand } from '../commands/look.ts';
+import { openCommand } from '../commands/open.ts';
+import { commandKey } from '../commands/records.ts';
+import type { Turns } from '../commands/sweep.ts';
+import type { Context } from '../context.ts';
+import { UnavailableError } from '../errors.ts';
+import { type Answer, ApiError, type ApiRequest, type Route, readJsonBody } from '../server/route.ts';
+
+export function jobsRoutes(ctx: Context, turns: Turns): Route[] {
+  return [
+    { method: 'POST', path: paths.jobs, handle: (request) => handlePost(ctx, request, turns) },
+    { method: 'GET', path: paths.job, handle: (request) => handleGet(ctx, request) },
+    { method: 'DELETE', path: paths.job, handle: (request) => handleDelete(ctx, request, turns) },
+  ];
+}
+
+async function handlePost(ctx: Context, request: ApiRequest, turns: Turns): Promise<Answer> {
+  const wanted = parseJobRequest(await readJsonBody(request));
+  const { jobId } = wanted;
+  const key = commandKey(jobId);
+  const opening = await turns(key, () => openCommand(ctx, wanted, request.signal)).catch((error: unknown) => {
+    if (!(error instanceof UnavailableError)) throw error;
+    throw new ApiError(503, error.message, { 'retry-after': '5' });
+  });
+  // The command itself stays out of the journal: it may hold secrets.
+  if (opening === 'opened') ctx.log.info('took a command', { job: jobId });
+  return { status: 202, json: { job_id: jobId } };
+}
+
+/** Of a name in the path there is always one. */
+function idOf({ params }: ApiRequest): string {
+  return params['id'] ?? '';
+}
+
+async function handleGet(ctx: Context, request: ApiRequest): Promise<Answer> {
+  const answer = await lookAtCommand(ctx, idOf(request));
+  if (answer === undefined) throw new ApiError(404, errorTexts.unknownJob);
+  return { status: 200, json: answer };
+}
+
+async function handleDelete(ctx: Context, request: ApiRequest, turns: Turns): Promise<Answer> {
+  const jobId = idOf(request);
+  const isDeleted = await turns(commandKey(jobId), () => deleteCommand(ctx, jobId));
+  if (isDeleted) ctx.log.info('deleted a command', { job: jobId });
+  return { status: 204 };
+}

@@ -1,0 +1,54 @@
+// How a command stands, for whoever asks: one file is read, and its output where it has ended. What is found lost is settled, and
+// what was never started is started.
+import { errorTexts, type JobAnswer } from '../agenda/wire.ts';
+import type { BaseContext } from '../context.ts';
+import { describeError } from '../errors.ts';
+import { readBootId } from '../host/processes.ts';
+import { isCancelled, readOutput, readRecord } from './book.ts';
+import { type CommandRecord, commandKey, isEnded } from './records.ts';
+import { findLoss, type SettleContext, settleCommand } from './settle.ts';
+import { startCommand } from './start.ts';
+
+type LookContext = SettleContext & Pick<BaseContext, 'signal'>;
+
+/** Whoever took a command starts it at once. After so long it has been lost between the two. */
+const startMs = 5_000;
+
+/** Undefined where there is none, or none any more. */
+export async function lookAtCommand(ctx: LookContext, jobId: string): Promise<JobAnswer | undefined> {
+  const key = commandKey(jobId);
+  const record = await readRecord(ctx, key);
+  if (record === undefined) return undefined;
+  if (record === 'damaged') return renderFailure(-1, errorTexts.damaged, '');
+  if (record.jobId !== jobId) return undefined;
+  if (isEnded(record.state)) return await renderEnded(ctx, key, record);
+  if (await isCancelled(ctx, key, record)) return undefined;
+  if (findLoss(record, await readBootId()) !== undefined) {
+    // It may have ended between the two looks: then nobody has anything to settle, and the record says how.
+    const settled = (await settleCommand(ctx, key)) ?? (await readRecord(ctx, key));
+    if (settled === undefined) return undefined;
+    if (settled !== 'damaged' && isEnded(settled.state)) return await renderEnded(ctx, key, settled);
+  }
+  await startLost(ctx, key, record);
+  return { status: 'running', exit_code: 0, output: '' };
+}
+
+async function startLost(ctx: LookContext, key: string, { state, acceptedAt }: CommandRecord): Promise<void> {
+  const ageMs = ctx.clock.now().getTime() - Date.parse(acceptedAt);
+  if (state.kind !== 'accepted' || (ageMs >= 0 && ageMs < startMs)) return;
+  await startCommand(ctx, key).catch((error: unknown) => ctx.log.warning(describeError(error)));
+}
+
+async function renderEnded(
+  ctx: LookContext,
+  key: string,
+  { state }: CommandRecord,
+): Promise<JobAnswer | undefined> {
+  const output = await readOutput(ctx, key);
+  if (state.kind === 'success') return { status: 'success', exit_code: 0, output };
+  return state.kind === 'failed' ? renderFailure(state.exitCode, state.error, output) : undefined;
+}
+
+function renderFailure(exitCode: number, error: string, output: string): JobAnswer {
+  return { status: 'failed', exit_code: exitCode, output, error };
+}

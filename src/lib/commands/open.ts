@@ -1,0 +1,53 @@
+// Taking a command: written down once, whoever asks how often, and then started. Whoever calls lets nobody else change the same
+// command meanwhile.
+import type { JobRequest } from '../agenda/wire.ts';
+import type { BaseContext } from '../context.ts';
+import { describeError, UnavailableError } from '../errors.ts';
+import { readBootId } from '../host/processes.ts';
+import { newRunId } from '../ids.ts';
+import { isCancelled, makeRecord, readRecord } from './book.ts';
+import { type CommandRecord, commandKey, isEnded } from './records.ts';
+import { failCommand, type SettleContext, settleCommand } from './settle.ts';
+import { startCommand } from './start.ts';
+
+type OpenContext = SettleContext & Pick<BaseContext, 'signal'>;
+
+/** A command that was deleted has five seconds to settle, and its pipes as many. */
+const endMs = 20_000;
+const lookMs = 100;
+
+/** `known`: there is one with this id, and nothing is done. Throws UnavailableError where one that was deleted does not end. */
+export async function openCommand(
+  ctx: OpenContext,
+  request: JobRequest,
+  signal: AbortSignal,
+): Promise<'opened' | 'known'> {
+  const key = commandKey(request.jobId);
+  if (await isKnown(ctx, key, signal)) return 'known';
+  const record: CommandRecord = {
+    jobId: request.jobId,
+    generation: newRunId(ctx.clock.now()),
+    acceptedAt: ctx.clock.now().toISOString(),
+    bootId: await readBootId(),
+    state: { kind: 'accepted', request },
+  };
+  if ((await makeRecord(ctx, record)) === 'known') return 'known';
+  // It is written down: from here on its caller is told so, and how it ended when it asks for that.
+  await startCommand(ctx, key).catch((error: unknown) => failCommand(ctx, key, describeError(error)));
+  return 'opened';
+}
+
+/** Waits for the end of one that was deleted. */
+async function isKnown(ctx: OpenContext, key: string, signal: AbortSignal): Promise<boolean> {
+  const lastMs = performance.now() + endMs;
+  for (;;) {
+    const record = await readRecord(ctx, key);
+    if (record === undefined) return false;
+    if (record === 'damaged' || isEnded(record.state) || !(await isCancelled(ctx, key, record))) return true;
+    await settleCommand(ctx, key);
+    if (performance.now() > lastMs || signal.aborted) {
+      throw new UnavailableError(`the job that had the id ${record.jobId} has not ended yet`);
+    }
+    await ctx.clock.sleep(lookMs, signal);
+  }
+}

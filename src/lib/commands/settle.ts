@@ -1,0 +1,102 @@
+// What becomes of a command whose process has gone without a word: killed, or ended with the machine. Its record says so from
+// then on, and what it has left running ends.
+import { errorTexts } from '../agenda/wire.ts';
+import type { BaseContext } from '../context.ts';
+import { BusyError, describeError } from '../errors.ts';
+import { readBootId, readStartTime } from '../host/processes.ts';
+import { acquireLock } from '../lock/flock.ts';
+import { commandLock } from '../lock/names.ts';
+import { isCancelled, readRecord, removeCommand, writeRecord } from './book.ts';
+import { type CommandRecord, commandKey, type EndedState, isEnded, type ProcessName } from './records.ts';
+
+export type SettleContext = Pick<BaseContext, 'paths' | 'clock' | 'log' | 'runId' | 'command'>;
+
+/** Why nobody runs it any more. Undefined: it has ended, somebody runs it, or it is about to be run. */
+export function findLoss({ state, bootId }: CommandRecord, bootNow: string): string | undefined {
+  if (isEnded(state)) return undefined;
+  if (bootId !== bootNow) return errorTexts.reboot;
+  if (state.kind === 'accepted' || isAlive(state.runner)) return undefined;
+  return errorTexts.killed;
+}
+
+function isAlive({ pid, startTime }: ProcessName): boolean {
+  return readStartTime(pid) === startTime;
+}
+
+/**
+ * The record as it is from now on, where the command is lost; undefined where somebody has it. Without a place to write it is
+ * only told.
+ */
+export async function settleCommand(ctx: SettleContext, key: string): Promise<CommandRecord | undefined> {
+  return await underLock(ctx, key, async () => {
+    const record = await readRecord(ctx, key);
+    if (record === undefined || record === 'damaged') return undefined;
+    const error = findLoss(record, await readBootId());
+    return error === undefined ? undefined : await settle(ctx, record, error);
+  });
+}
+
+/** For one that could not be started. */
+export async function failCommand(ctx: SettleContext, key: string, error: string): Promise<void> {
+  await underLock(ctx, key, async () => {
+    const record = await readRecord(ctx, key);
+    if (record === undefined || record === 'damaged' || record.state.kind !== 'accepted') return;
+    await settle(ctx, record, error);
+  });
+}
+
+/** Assumes the command's lock. */
+export async function settle(
+  ctx: SettleContext,
+  record: CommandRecord,
+  error: string,
+): Promise<CommandRecord> {
+  const { state, ...rest } = record;
+  const key = commandKey(record.jobId);
+  await endRemains(record);
+  const ended: EndedState = {
+    kind: 'failed',
+    ...('startedAt' in state && state.startedAt !== undefined ? { startedAt: state.startedAt } : {}),
+    ...{ endedAt: ctx.clock.now().toISOString(), exitCode: -1, error },
+  };
+  const settled = { ...rest, state: ended };
+  try {
+    if (await isCancelled(ctx, key, record)) await removeCommand(ctx, key);
+    else await writeRecord(ctx, settled);
+    ctx.log.warning(`command ${record.jobId}: ${error}`);
+  } catch (failure) {
+    ctx.log.error(`cannot settle command ${record.jobId} (${error}): ${describeError(failure)}`);
+  }
+  return settled;
+}
+
+/** Ends what is left running of a command that nobody runs. Assumes the command's lock. */
+export async function endRemains({ state, bootId }: CommandRecord): Promise<void> {
+  if (state.kind !== 'running' || state.group === undefined || bootId !== (await readBootId())) return;
+  // Only while its leader is there: else the number may be another's.
+  if (!isAlive(state.group)) return;
+  try {
+    process.kill(-state.group.pid, 'SIGKILL');
+  } catch {
+    // Gone meanwhile.
+  }
+}
+
+/** Undefined where another has it, without waiting. The lock's file goes with it: the command has ended, or is no more. */
+export async function underLock<Value>(
+  { paths, command, runId, clock }: SettleContext,
+  key: string,
+  work: () => Promise<Value>,
+): Promise<Value | undefined> {
+  const request = { command: `reeve ${command}`, runId, clock };
+  const lock = await acquireLock(paths.locksDir, commandLock(key), request).catch((error: unknown) => {
+    if (error instanceof BusyError) return undefined;
+    throw error;
+  });
+  if (lock === undefined) return undefined;
+  try {
+    return await work();
+  } finally {
+    lock.retire();
+  }
+}

@@ -1,0 +1,17 @@
+// Starting `command run` for a command, and stopping its unit.
+import type { BaseContext } from '../context.ts';
+import { hasUnits, startOwn } from '../exec/own.ts';
+import { runSystemctl } from '../exec/systemd.ts';
+
+export function commandUnit(key: string): string {
+  return `reeve-command@${key}.service`;
+}
+
+export async function startCommand(ctx: Pick<BaseContext, 'paths' | 'signal'>, key: string): Promise<void> {
+  await startOwn(ctx, { what: `command ${key}`, unit: commandUnit(key), words: ['command', 'run'], key });
+}
+
+/** Resolves once systemd has it in its queue. Without units, whoever runs the command looks for a note of its end. */
+export async function stopCommand(ctx: Pick<BaseContext, 'signal'>, key: string): Promise<void> {
+  if (hasUnits()) await runSystemctl(['stop', '--no-block', commandUnit(key)], ctx);
+}
