@@ -9,7 +9,7 @@ import { formatDuration } from '../time.ts';
 import { drainKey } from './parse.ts';
 import { proxyPaths, proxyService } from './paths.ts';
 import { ignoreAbsence, type ProxyContext, underProxyLock, writeMap } from './registry.ts';
-import { closeTunnels, countTunnels } from './tunnels.ts';
+import { closeTunnels, countTunnels, sumTunnels } from './tunnels.ts';
 
 const pollMs = 100;
 /** Of the ends that are forced. */
@@ -17,14 +17,14 @@ const closeMs = 10_000;
 
 export async function drainProxy(ctx: ProxyContext, { boundMs }: { boundMs: number }): Promise<Outcome> {
   const until = performance.now() + boundMs;
-  if (!(await setDraining(ctx, true))) {
+  const tunnels = await setDraining(ctx, true);
+  if (tunnels === undefined) {
     return {
       outcome: 'nothing-to-do',
       text: [`${proxyService} does not run: there are no tunnels`],
       data: { tunnels: 0, ended: 0, forced: 0 },
     };
   }
-  const tunnels = (await countTunnels(ctx)).total;
   ctx.log.info(`new tunnels are refused; ${tunnels} have ${formatDuration(boundMs)} to end`);
   const left = await waitForEnds(ctx, tunnels, until);
   if (ctx.signal.aborted) {
@@ -45,7 +45,7 @@ export async function drainProxy(ctx: ProxyContext, { boundMs }: { boundMs: numb
 
 /** New tunnels are taken again. */
 export async function endDrain(ctx: ProxyContext): Promise<Outcome> {
-  const isRunning = await setDraining(ctx, false);
+  const isRunning = (await setDraining(ctx, false)) !== undefined;
   return {
     outcome: 'done',
     text: [isRunning ? 'new tunnels are taken' : `new tunnels are taken once ${proxyService} runs`],
@@ -53,18 +53,22 @@ export async function endDrain(ctx: ProxyContext): Promise<Outcome> {
   };
 }
 
-/** The file first, so that a reload in the middle of a drain goes on with it. False where no HAProxy runs. */
-async function setDraining(ctx: ProxyContext, isDraining: boolean): Promise<boolean> {
+/**
+ * The file first, so that a reload in the middle of a drain goes on with it. Answers how many tunnels there are at that moment;
+ * undefined where no HAProxy runs.
+ */
+async function setDraining(ctx: ProxyContext, isDraining: boolean): Promise<number | undefined> {
   const { flagsMap, masterSocket } = proxyPaths(ctx.paths);
   const value = isDraining ? 'on' : 'off';
   const options = { signal: ctx.signal, service: proxyService };
-  const commands = [`set map ${flagsMap} ${drainKey} ${value}`, `get map ${flagsMap} ${drainKey}`];
+  const entry = `${flagsMap} ${drainKey}`;
+  const commands = [`set map ${entry} ${value}`, `get map ${entry}`, 'show stat'];
   const workers = await underProxyLock(ctx, async () => {
     await writeMap(ctx, flagsMap, `${drainKey} ${value}\n`);
     return await askWorkers(masterSocket, commands, options).catch(ignoreAbsence);
   });
-  const wrong = workers?.find(({ answers }) => parseGotMap(answers.at(-1) ?? '') !== value);
-  if (wrong === undefined) return workers !== undefined;
+  const wrong = workers?.find(({ answers: [, got = ''] }) => parseGotMap(got) !== value);
+  if (wrong === undefined) return workers === undefined ? undefined : sumTunnels(workers).total;
   throw new StepError(`cannot switch the drain ${value} in worker ${wrong.pid} of HAProxy: reeve proxy sync`);
 }
 
@@ -74,7 +78,9 @@ async function waitForEnds(ctx: ProxyContext, tunnels: number, until: number): P
     await sleep(Math.min(pollMs, until - performance.now()), undefined, { signal: ctx.signal }).catch(
       () => {},
     );
-    if (!ctx.signal.aborted) left = (await countTunnels(ctx)).total;
+    if (ctx.signal.aborted) break;
+    // Where HAProxy has ended meanwhile, so have they.
+    left = (await countTunnels(ctx).catch(ignoreAbsence))?.total ?? 0;
   }
   return left;
 }

@@ -2,7 +2,7 @@
 import type { BaseContext } from '../context.ts';
 import { UnavailableError } from '../errors.ts';
 import { parseSessionIds, parseSessions } from '../haproxy/parse-workers.ts';
-import { askWorkers } from '../haproxy/workers.ts';
+import { askWorkers, type WorkerAnswers } from '../haproxy/workers.ts';
 import { proxyPaths, proxyService } from './paths.ts';
 
 /** Of the proxy's file. */
@@ -19,10 +19,14 @@ export type Tunnels = {
 /** ActiveTunnels of the seed. Throws UnavailableError. */
 export async function countTunnels({ paths, signal }: TunnelsContext): Promise<Tunnels> {
   const { masterSocket } = proxyPaths(paths);
-  const answers = await askWorkers(masterSocket, ['show stat'], { signal, service: proxyService });
-  const workers = answers.map(({ pid, isOld, answers: [stats = ''] }) => ({
+  return sumTunnels(await askWorkers(masterSocket, ['show stat'], { signal, service: proxyService }));
+}
+
+/** Of workers whose last answer is that to `show stat`. */
+export function sumTunnels(answers: readonly WorkerAnswers[]): Tunnels {
+  const workers = answers.map(({ pid, isOld, answers: all }) => ({
     ...{ pid, old: isOld },
-    tunnels: requireCount(parseSessions(stats, tunnelsBackend), pid),
+    tunnels: requireCount(parseSessions(all.at(-1) ?? '', tunnelsBackend), pid),
   }));
   return { total: workers.reduce((sum, { tunnels }) => sum + tunnels, 0), workers };
 }
