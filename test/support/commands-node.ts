@@ -1,0 +1,59 @@
+// A node with the section `commands` alone whose API is called: on a socket that a stand-in for systemd holds.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import { type AgendaClient, createAgendaClient } from './agenda/client.ts';
+import { type ProgramEnd, startProcess } from './programs.ts';
+import { holdSocket, type SocketHolder } from './socket-holder.ts';
+import { makeTempDir } from './temp.ts';
+
+export const nodeToken = 'tok-3f9c';
+
+export type CommandsNode = {
+  readonly root: string;
+  readonly stateDir: string;
+  readonly configFile: string;
+  readonly env: Readonly<Record<string, string>>;
+  hold(idleSeconds?: number): Promise<SocketHolder>;
+  /** Holds the socket, and calls. */
+  serve(idleSeconds?: number): Promise<ServedNode>;
+  reeve(...words: string[]): Promise<ProgramEnd>;
+  /** Names of the files of commands, sorted; staged ones as well. */
+  files(): string[];
+  record(key: string): Record<string, unknown>;
+  writeRecord(key: string, record: object): void;
+};
+
+export type ServedNode = { client: AgendaClient; port: number; holder: SocketHolder };
+
+export function makeCommandsNode(section: Readonly<Record<string, unknown>> = {}): CommandsNode {
+  const root = makeTempDir();
+  const stateDir = join(root, 'state');
+  const configFile = join(root, 'reeve.yaml');
+  const commands = { machine_id: 7, token: nodeToken, ...section };
+  writeFileSync(configFile, JSON.stringify({ commands }), { mode: 0o600 });
+  const env = {
+    REEVE_CONFIG: configFile,
+    REEVE_STATE: stateDir,
+    REEVE_RUN: join(root, 'run'),
+    REEVE_CACHE: join(root, 'cache'),
+  };
+  const at = (name: string): string => join(stateDir, 'commands', name);
+  const hold = (idleSeconds = 5): Promise<SocketHolder> =>
+    holdSocket(['api', 'commands', '--idle', String(idleSeconds)], env);
+  return {
+    ...{ root, stateDir, configFile, env, hold },
+    serve: async (idleSeconds) => {
+      const holder = await hold(idleSeconds);
+      const { port } = holder;
+      return { client: createAgendaClient({ port, token: nodeToken }), port, holder };
+    },
+    reeve: (...words) => startProcess(inject('reeveBin'), words, env).ended,
+    files: () => (existsSync(at('')) ? readdirSync(at('')).sort() : []),
+    record: (key) => JSON.parse(readFileSync(at(`${key}.json`), 'utf8')) as Record<string, unknown>,
+    writeRecord: (key, record) => {
+      mkdirSync(at(''), { recursive: true });
+      writeFileSync(at(`${key}.json`), JSON.stringify({ version: 1, ...record }));
+    },
+  };
+}
