@@ -23,9 +23,9 @@ export async function startRawBackend(host = '127.0.0.1'): Promise<RawBackend> {
     socket.on('data', (chunk: string) => {
       all += chunk;
       text += chunk;
-      for (let end = text.indexOf('\r\n\r\n'); end >= 0; end = text.indexOf('\r\n\r\n')) {
-        const head = text.slice(0, end);
-        text = text.slice(end + 4);
+      for (let end = endOfRequest(text); end !== undefined; end = endOfRequest(text)) {
+        const head = text.slice(0, text.indexOf('\r\n\r\n'));
+        text = text.slice(end);
         heads.push(head);
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${head.length}\r\n\r\n${head}`, 'latin1');
       }
@@ -37,4 +37,25 @@ export async function startRawBackend(host = '127.0.0.1'): Promise<RawBackend> {
     server.close();
   });
   return { port: (server.address() as AddressInfo).port, heads, received: () => all };
+}
+
+/** With its body; undefined while it has not come whole. */
+function endOfRequest(text: string): number | undefined {
+  const end = text.indexOf('\r\n\r\n');
+  if (end < 0) return undefined;
+  const head = text.slice(0, end);
+  if (/^transfer-encoding: *chunked/im.test(head)) return endOfChunks(text, end + 4);
+  const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0);
+  return text.length < end + 4 + length ? undefined : end + 4 + length;
+}
+
+function endOfChunks(text: string, from: number): number | undefined {
+  for (let at = from; ; ) {
+    const line = text.indexOf('\r\n', at);
+    const size = Number.parseInt(text.slice(at, line), 16);
+    if (line < 0 || Number.isNaN(size)) return undefined;
+    at = line + 2 + size + 2;
+    if (at > text.length) return undefined;
+    if (size === 0) return at;
+  }
 }
