@@ -12,6 +12,7 @@ import type { Route } from '../server/route.ts';
 import { serve } from '../server/serve.ts';
 import { createAuthorize } from './auth.ts';
 import { healthRoutes } from './health.ts';
+import { instanceRoutes } from './instances.ts';
 import { jobsRoutes } from './jobs.ts';
 import { keepSwept } from './sweep.ts';
 import { createTurns } from './turns.ts';
@@ -75,7 +76,7 @@ async function serveCommands(ctx: Context, target: ListenTarget, { idleMs }: Api
 
 /** All that is served here: each file of this room brings its own. */
 function commandsRoutes(ctx: Context, turns: ReturnType<typeof createTurns>): Route[] {
-  return [...healthRoutes(), ...jobsRoutes(ctx, turns)];
+  return [...healthRoutes(), ...jobsRoutes(ctx, turns), ...instanceRoutes(ctx)];
 }
 
 /** Whatever the configuration says: a socket may have been handed over by a unit that says something else. */

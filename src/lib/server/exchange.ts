@@ -48,7 +48,9 @@ export async function exchange(
     const signal = AbortSignal.any([left.signal, options.stopping]);
     await answer(req, res, { ...options, signal, taken });
   } catch (error) {
-    refuse({ req, res }, toApiError(error, log), options);
+    const isOurEnd = options.stopping.aborted && error === options.stopping.reason;
+    const refusal = isOurEnd ? new ApiError(503, 'the node is being stopped') : toApiError(error, log);
+    refuse({ req, res }, refusal, options);
   }
   await gone;
   taken.giveBack();
