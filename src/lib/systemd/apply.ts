@@ -7,7 +7,7 @@ import { isSystemdRunning, runSystemctl } from '../exec/systemd.ts';
 import { fileError } from '../state/file-error.ts';
 import { dropInPath, wantsPath } from './gather.ts';
 import type { UnitChange } from './plan.ts';
-import { balancerUnits, roleTargets, rootTarget, unitDirectory } from './units.ts';
+import { balancerUnits, proxyUnits, roleTargets, rootTarget, unitDirectory } from './units.ts';
 
 export type ApplyOptions = { root: string; signal: AbortSignal };
 
@@ -52,10 +52,14 @@ async function followChange(
   leaving: ReadonlySet<string>,
   options: ApplyOptions,
 ): Promise<void> {
+  // Its tunnels have time to end, longer than anybody waits here.
+  const how = proxyUnits.includes(unit) ? ['--no-block'] : [];
   if (kind === 'enable') await runSystemctl(['start', unit], options);
-  else if (kind === 'disable') await runSystemctl(['stop', unit], options);
+  else if (kind === 'disable') await runSystemctl(['stop', ...how, unit], options);
   // Started anew only to be stopped, a service would be cut in its start, which systemd calls a failure.
-  else if (keepsItsSettings(unit) && !leaving.has(unit)) await runSystemctl(['try-restart', unit], options);
+  else if (keepsItsSettings(unit) && !leaving.has(unit)) {
+    await runSystemctl(['try-restart', ...how, unit], options);
+  }
 }
 
 /**

@@ -7,13 +7,17 @@ import { isBelowAny, type Opening, plainPath, renderOpening, zoneOf, zones } fro
 import { printable, quote } from './quote.ts';
 import { type Rendered, renderEdge } from './render-edge.ts';
 import { findJobsOpenings, isMade, renderApiSocket } from './render-jobs.ts';
+import { renderProxy } from './render-proxy.ts';
 import {
   backupsDirectory,
   balancerUnits,
+  commandsTarget,
   hiddenPaths,
   jobsTarget,
   listenTimer,
   type Place,
+  proxyControl,
+  proxyUnits,
   roleTargets,
   type ServiceUnit,
   services,
@@ -36,14 +40,16 @@ const firstIntervals = 5;
 
 /** In the order of the units; none for a unit that the configuration leaves as it is. */
 export function renderDropIns(config: UnitsConfig, configFile: string = defaultConfigFile): DropIn[] {
-  const { cluster, jobs } = config;
+  const { cluster, jobs, commands } = config;
   const forTimers = timers.flatMap((timer) => renderTimer(timer, config));
   const forServices = services
     .filter((service) => isUsed(service, config))
     .map((service) => renderService(service, config, configFile));
   const forEdge = cluster?.roles.includes('edge') === true ? renderEdge(cluster) : [];
   const forApi = jobs === undefined ? [] : [renderApiSocket(jobs)];
-  return [...forTimers, ...forServices, ...forEdge, ...forApi]
+  const control = renderService(proxyControl, config, configFile);
+  const forProxy = commands === undefined ? [] : renderProxy(commands, control);
+  return [...forTimers, ...forServices, ...forEdge, ...forApi, ...forProxy]
     .filter(({ lines }) => lines.length > 0)
     .map(({ unit, lines }) => ({ unit, text: `${[...heading(configFile), ...lines].join('\n')}\n` }));
 }
@@ -57,7 +63,7 @@ function isUsed(unit: TimerUnit | ServiceUnit, { cluster, jobs }: UnitsConfig): 
 }
 
 /** Those of the switches that are on in this configuration. */
-export function findEnabled({ cluster, jobs }: UnitsConfig): string[] {
+export function findEnabled({ cluster, jobs, commands }: UnitsConfig): string[] {
   const targets = (cluster?.roles ?? []).map((role) => roleTargets[role]);
   // Without HAProxy on the machine they do not start: that `auto` needs no rendering when it comes or goes.
   const balances = cluster?.roles.includes('edge') === true && cluster.balancer !== 'caddy';
@@ -65,6 +71,7 @@ export function findEnabled({ cluster, jobs }: UnitsConfig): string[] {
     ...targets,
     ...(balances ? balancerUnits : []),
     ...(jobs === undefined ? [] : [jobsTarget]),
+    ...(commands === undefined ? [] : [commandsTarget, ...proxyUnits]),
     ...(isNotified(cluster) && targets.length > 0 ? [listenTimer] : []),
   ];
 }

@@ -23,6 +23,9 @@ export const roleTargets: Readonly<Record<Role, string>> = {
 /** Of the section `jobs`. */
 export const jobsTarget = 'reeve-jobs.target';
 
+/** Of the section `commands`. */
+export const commandsTarget = 'reeve-commands.target';
+
 /** The API for jobs: wanted by the target, started by its callers. */
 export const jobsSocket = 'reeve-api-jobs.socket';
 
@@ -31,6 +34,9 @@ export const claimTimer = 'reeve-claim.timer';
 
 /** HAProxy on an edge: the socket first, which the service has its descriptor from. */
 export const balancerUnits: readonly string[] = ['reeve-balancer.socket', 'reeve-balancer.service'];
+
+/** HAProxy before this node's instances: the socket first, too. */
+export const proxyUnits: readonly string[] = ['reeve-proxy.socket', 'reeve-proxy.service'];
 
 /** Looks for backups that are due; which are is a matter of their schedules, so that no configuration sets it. */
 export const backupTimer = 'reeve-backup.timer';
@@ -43,6 +49,8 @@ export const switches: readonly { unit: string; wantedBy: string }[] = [
   ...Object.values(roleTargets).map((unit) => ({ unit, wantedBy: rootTarget })),
   ...balancerUnits.map((unit) => ({ unit, wantedBy: roleTargets.edge })),
   { unit: jobsTarget, wantedBy: rootTarget },
+  { unit: commandsTarget, wantedBy: rootTarget },
+  ...proxyUnits.map((unit) => ({ unit, wantedBy: commandsTarget })),
   { unit: listenTimer, wantedBy: rootTarget },
 ];
 
@@ -52,6 +60,7 @@ export const foreignUnits: readonly string[] = ['caddy.service'];
 /** Programs of others that units of ours are nothing without; where they are missing, so is what the units are for. */
 export const neededPrograms: Readonly<Record<string, string>> = {
   'reeve-balancer.service': '/usr/sbin/haproxy',
+  'reeve-proxy.service': '/usr/sbin/haproxy',
 };
 
 export type TimerUnit = {
@@ -103,6 +112,9 @@ export type ServiceUnit = {
 
 /** One job: the one service with capabilities, whose reasons stand in it. */
 const jobTemplate = 'reeve-job@.service';
+
+/** What of ours the proxy's unit runs around HAProxy, in its sandbox. */
+export const proxyControl: ServiceUnit = { unit: 'reeve-proxy.service', places: {}, engine: false };
 
 /** Those that run code of ours. */
 export const services: readonly ServiceUnit[] = [

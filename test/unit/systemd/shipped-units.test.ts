@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { defaultLimits } from '../../../src/lib/backup/engine.ts';
 import { runMs } from '../../../src/lib/backup/run.ts';
@@ -10,26 +8,20 @@ import {
   backupTimer,
   balancerUnits,
   claimTimer,
+  commandsTarget,
   exposedUnits,
   hiddenPaths,
   jobsSocket,
   jobsTarget,
   listenTimer,
+  proxyUnits,
   roleTargets,
   rootTarget,
   services,
   switches,
   timers,
 } from '../../../src/lib/systemd/units.ts';
-import {
-  ofKind,
-  one,
-  parseUnit,
-  shippedDirectory,
-  spanMs,
-  type Unit,
-  units,
-} from '../../support/unit-files.ts';
+import { ofKind, one, parseUnit, spanMs, type Unit, units } from '../../support/unit-files.ts';
 
 /** All of the sandbox but what is each unit's own. */
 function sandboxOf({ text }: Unit): string {
@@ -38,7 +30,7 @@ function sandboxOf({ text }: Unit): string {
 
 const byName = (unit: Unit): [string, Unit] => [unit.name, unit];
 /** Those that run code of ours: all but HAProxy's. */
-const ownServices = ofKind('service').filter(({ name }) => !balancerUnits.includes(name));
+const ownServices = ofKind('service').filter(({ name }) => ![...balancerUnits, ...proxyUnits].includes(name));
 const allServices = ownServices.map(byName);
 const windows: readonly string[] = ['reeve-claim.service', 'reeve-listen.service'];
 /** What serves or runs for as long as somebody else says: a job, and the API. */
@@ -53,9 +45,13 @@ describe('shipped units', () => {
     expect(ownServices.map(({ name }) => name)).toEqual(services.map(({ unit }) => unit).sort());
     const known = [...timers.map(({ unit }) => unit), listenTimer, backupTimer, claimTimer];
     expect(intervalTimers.map(({ name }) => name)).toEqual(known.sort());
-    const targets = [rootTarget, ...Object.values(roleTargets), jobsTarget];
+    const targets = [rootTarget, ...Object.values(roleTargets), jobsTarget, commandsTarget];
     expect(ofKind('target').map(({ name }) => name)).toEqual(targets.sort());
-    expect(ofKind('socket').map(({ name }) => name)).toEqual([jobsSocket, 'reeve-balancer.socket']);
+    expect(ofKind('socket').map(({ name }) => name)).toEqual([
+      jobsSocket,
+      'reeve-balancer.socket',
+      'reeve-proxy.socket',
+    ]);
   });
 
   it.each(switches)('$unit is switched on by a link from $wantedBy', ({ unit, wantedBy }) => {
@@ -120,14 +116,14 @@ describe('timers', () => {
     );
     expect(parts.map(({ name }) => name).sort()).toEqual([...new Set(wanted)].sort());
     for (const unit of parts) {
-      expect(one(unit, 'Unit.PartOf')).toMatch(/^reeve(-app|-edge|-jobs)?\.target$/);
+      expect(one(unit, 'Unit.PartOf')).toMatch(/^reeve(-app|-edge|-jobs|-commands)?\.target$/);
       expect(unit.text).not.toContain('[Install]');
     }
   });
 });
 
 describe('a node of any role or section', () => {
-  it.each([...Object.values(roleTargets), jobsTarget])(
+  it.each([...Object.values(roleTargets), jobsTarget, commandsTarget])(
     'tells that it is alive: %s wants the heartbeat, which outlives the other',
     (target) => {
       expect(one(parseUnit(target), 'Unit.Wants')?.split(' ')).toContain('reeve-heartbeat.timer');
@@ -263,33 +259,5 @@ describe('services', () => {
       expect(one(unit, `Service.${resource}Accounting`)).toBe('yes');
     }
     expect(one(unit, 'Service.SyslogIdentifier')).toBe(name.replace(/@?\.service$/, ''));
-  });
-});
-
-describe('directories', () => {
-  it('of locks and wakes are made by tmpfiles.d, for root alone (O47)', () => {
-    const lines = readFileSync(join(shippedDirectory, 'reeve.conf'), 'utf8')
-      .split('\n')
-      .filter((line) => line !== '' && !line.startsWith('#'))
-      .map((line) => line.split(/\s+/).slice(0, 3).join(' '));
-    expect(lines).toEqual([
-      'd /run/reeve 0755',
-      'd /run/reeve/locks 0750',
-      'f /run/reeve/locks/reconcile.lock 0640',
-      'f /run/reeve/locks/heartbeat.lock 0640',
-      'f /run/reeve/locks/claim.lock 0640',
-      'f /run/reeve/locks/backup.lock 0640',
-      'f /run/reeve/locks/edge.lock 0640',
-      'f /run/reeve/locks/listen.lock 0640',
-      'f /run/reeve/locks/install.lock 0640',
-      'f /run/reeve/locks/slots.lock 0640',
-      'f /run/reeve/locks/bootstrap.lock 0640',
-      'f /run/reeve/locks/status.lock 0640',
-      'd /run/reeve/wake 0750',
-      'd /var/lib/reeve 0700',
-      'd /var/cache/reeve 0755',
-      'd /var/log/reeve 0750',
-      'd /var/backups/reeve 0700',
-    ]);
   });
 });
