@@ -18,6 +18,9 @@ export type SweepOptions = { retentionMs: number; turns: Turns; signal: AbortSig
 /** Of files that belong to nothing: whoever makes one is through in moments. */
 const orphanMs = 60 * 60_000;
 
+/** Works for so long and rests for so long, so that half of the process is its callers'. */
+const restMs = 5;
+
 /** How many commands went. What cannot be removed is told and left. */
 export async function sweepCommands(
   ctx: SettleContext & Pick<BaseContext, 'signal'>,
@@ -25,6 +28,7 @@ export async function sweepCommands(
 ): Promise<number> {
   const directory = commandsDir(ctx.paths);
   let count = 0;
+  let restedAtMs = performance.now();
   for await (const name of readNames(directory)) {
     if (options.signal.aborted) break;
     try {
@@ -32,6 +36,9 @@ export async function sweepCommands(
     } catch (error) {
       ctx.log.warning(`cannot forget ${JSON.stringify(join(directory, name))}: ${describeError(error)}`);
     }
+    if (performance.now() - restedAtMs < restMs) continue;
+    await ctx.clock.sleep(restMs, options.signal);
+    restedAtMs = performance.now();
   }
   if (count > 0) await syncDirectory(directory);
   return count;
