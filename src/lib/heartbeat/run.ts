@@ -41,6 +41,7 @@ function listReports(ctx: Context): Report[] {
   }
   if (commands !== undefined) {
     reports.push(async () => await (await import('./report-commands.ts')).reportToCommands(ctx, commands));
+    reports.push(async () => await (await import('./sync-proxy.ts')).keepProxy(ctx, commands));
   }
   return reports;
 }

@@ -2,9 +2,10 @@
 import type { BaseContext } from '../context.ts';
 import type { Outcome } from '../outcome.ts';
 import { renderTable } from '../report/table.ts';
-import { drainKey, parseInstance, parseSingleMap } from './parse.ts';
+import { readSingle } from './compare.ts';
+import { drainKey, parseInstance } from './parse.ts';
 import { proxyPaths } from './paths.ts';
-import { ignoreAbsence, readInstances, readMap } from './registry.ts';
+import { ignoreAbsence, readInstances } from './registry.ts';
 import { countTunnels, type Tunnels } from './tunnels.ts';
 
 type ListContext = Pick<BaseContext, 'paths' | 'signal'>;
@@ -41,7 +42,7 @@ export async function getInstance(ctx: ListContext, instance: string): Promise<O
 
 /** Whether new tunnels are refused, as far as the files tell. */
 export async function readDraining({ paths }: Pick<ListContext, 'paths'>): Promise<boolean> {
-  return parseSingleMap((await readMap(proxyPaths(paths).flagsMap)) ?? '', drainKey) === 'on';
+  return (await readSingle(proxyPaths(paths).flagsMap, drainKey)) === 'on';
 }
 
 function tellTunnels(tunnels: Tunnels | undefined, isDraining: boolean): string {
