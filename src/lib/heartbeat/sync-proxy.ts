@@ -3,7 +3,7 @@ import type { CommandsConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { describeError, ReeveError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
-import { runSync } from '../proxy/sync.ts';
+import { syncProxy } from '../proxy/sync.ts';
 
 /** A HAProxy that reloads may take seconds; the next heartbeat comes anyway. */
 const lockMs = 2_000;
@@ -11,9 +11,10 @@ const lockMs = 2_000;
 /** `deferred` where it could not be compared: the next heartbeat tries again. */
 export async function keepProxy(ctx: Context, commands: CommandsConfig): Promise<Outcome> {
   try {
-    const { outcome, text, data } = await runSync(ctx, commands, { waitMs: lockMs });
-    const isIdle = data?.['running'] === false;
-    return { outcome: isIdle ? 'nothing-to-do' : outcome, text, data: { proxy: data } };
+    const { repaired } = await syncProxy(ctx, commands, { waitMs: lockMs });
+    if (repaired.length === 0) return { outcome: 'nothing-to-do', text: [] };
+    const text = repaired.map((what) => `the proxy was repaired: ${what}`);
+    return { outcome: 'done', text, data: { proxy: { repaired } } };
   } catch (error) {
     if (!(error instanceof ReeveError) || ctx.signal.aborted) throw error;
     ctx.log.warning(`the proxy is not compared with its registry: ${describeError(error)}`);
