@@ -49,20 +49,24 @@ export type ProxyOptions = {
   /** `commands.proxy_backend_host`. */
   host?: string;
   env?: Readonly<Record<string, string>>;
+  /** REEVE_RUN; default: a directory of its own. */
+  runDir?: string;
 };
 
 const startTimeoutMs = 30_000;
 
-export async function startProxy({ host = '127.0.0.1', env = {} }: ProxyOptions = {}): Promise<TestProxy> {
-  const proxy = await makeProxy(env);
+export async function startProxy({ host = '127.0.0.1', ...options }: ProxyOptions = {}): Promise<TestProxy> {
+  const proxy = await makeProxy(options);
   await proxy.start(host);
   return proxy;
 }
 
 /** Not started yet. */
-export async function makeProxy(env: Readonly<Record<string, string>> = {}): Promise<TestProxy> {
-  const root = makeTempDir();
-  const paths = resolvePaths({}, { REEVE_RUN: join(root, 'run'), REEVE_STATE: join(root, 'state') });
+export async function makeProxy({
+  env = {},
+  runDir = join(makeTempDir(), 'run'),
+}: Omit<ProxyOptions, 'host'> = {}): Promise<TestProxy> {
+  const paths = resolvePaths({}, { REEVE_RUN: runDir });
   const at = proxyPaths(paths);
   mkdirSync(`${paths.runDir}-proxy`, { recursive: true });
   const port = await freePort();

@@ -35,10 +35,10 @@ export async function drainProxy(ctx: ProxyContext, { boundMs }: { boundMs: numb
   }
   const forced = left === 0 ? 0 : await forceEnds(ctx);
   const ended = Math.max(0, tunnels - forced);
-  if (forced > 0) ctx.log.warning(`${forced} tunnels were closed by force after ${formatDuration(boundMs)}`);
+  if (forced > 0) ctx.log.warning(`tunnels closed by force after ${formatDuration(boundMs)}: ${forced}`);
   return {
     outcome: 'done',
-    text: [`drained: ${ended} tunnels ended by themselves, ${forced} were closed by force`],
+    text: [`drained: tunnels that ended by themselves: ${ended}; closed by force: ${forced}`],
     data: { tunnels, ended, forced },
   };
 }

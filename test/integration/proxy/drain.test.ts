@@ -132,7 +132,7 @@ describe('a drain', () => {
     const end = await drainProxy(proxy.ctx, { boundMs: 1_000 });
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1_000);
     expect(end).toMatchObject({
-      text: ['drained: 0 tunnels ended by themselves, 6 were closed by force'],
+      text: ['drained: tunnels that ended by themselves: 0; closed by force: 6'],
       data: { tunnels: 6, ended: 0, forced: 6 },
     });
     await until(() => [...before, ...after].every((tunnel) => !tunnel.isOpen()));

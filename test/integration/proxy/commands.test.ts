@@ -1,0 +1,92 @@
+// `reeve proxy ...` as people and units call it: words, exit codes, documents.
+import { describe, expect, it } from 'vitest';
+import { type CommandsMachine, makeCommandsMachine } from '../../support/agenda/machine.ts';
+import { startBackendServer } from '../../support/backend-servers.ts';
+import { startProxy, type TestProxy } from '../../support/proxy.ts';
+import { askProxy, openTunnel } from '../../support/proxy-client.ts';
+
+async function start(commands: Readonly<Record<string, unknown>> = {}): Promise<{
+  machine: CommandsMachine;
+  proxy: TestProxy;
+}> {
+  const machine = await makeCommandsMachine({ commands });
+  return { machine, proxy: await startProxy({ runDir: `${machine.root}/run` }) };
+}
+
+describe('reeve proxy', () => {
+  it('sets, gets, lists and removes (A72, A76, A77)', async () => {
+    const { machine, proxy } = await start();
+    const instance = await startBackendServer('it');
+    const port = instance.backend.port;
+    const say = async (...words: string[]): Promise<[number | null, string]> => {
+      const { status, stdout } = await machine.reeve('proxy', ...words);
+      return [status, stdout];
+    };
+    expect(await say('get', 'blog')).toEqual([1, 'blog is not registered\n']);
+    expect(await say('set', 'blog', String(port))).toEqual([0, `blog is at port ${port}\n`]);
+    expect((await askProxy(proxy.port, '/i/blog/')).body).toBe('it\n');
+    expect(await say('get', 'blog')).toEqual([0, `${port}\n`]);
+    const listed = await machine.reeve('proxy', 'list', '--json');
+    expect(JSON.parse(listed.stdout)).toEqual({
+      ...{ version: 1, command: 'proxy list', outcome: 'done' },
+      ...{ instances: [{ instance: 'blog', port }], draining: false, running: true, activeTunnels: 0 },
+      workers: [{ pid: proxy.workers()[0], old: false, tunnels: 0 }],
+    });
+    expect(await say('sync')).toEqual([0, 'HAProxy has 1 instance\n']);
+    expect(await say('remove', 'blog')).toEqual([0, `blog is gone, before port ${port}\n`]);
+    expect((await askProxy(proxy.port, '/i/blog/')).status).toBe(502);
+  });
+
+  it.each([
+    [65, ['set', '..', '80'], 'cannot use instance ".."'],
+    [65, ['set', 'a', '0'], 'cannot use port "0"'],
+    [65, ['get', 'a/b'], 'cannot use instance "a/b"'],
+    [64, ['set', 'a'], "missing required argument 'port'"],
+  ] as const)('answers %i to %j', async (status, words, told) => {
+    const machine = await makeCommandsMachine();
+    const end = await machine.reeve('proxy', ...words);
+    expect([end.status, end.stderr]).toEqual([status, expect.stringContaining(told)]);
+  });
+
+  it('drains as its unit stops, within proxy_drain_timeout, and takes tunnels again (A25, A70)', async () => {
+    const { machine, proxy } = await start({ proxy_drain_timeout: '300ms' });
+    const instance = await startBackendServer('it');
+    await proxy.set('a', instance.backend.port);
+    await openTunnel(proxy.port, '/i/a/');
+    const end = await machine.reeve('proxy', 'drain', '--json');
+    expect([end.status, JSON.parse(end.stdout)]).toEqual([
+      0,
+      { version: 1, command: 'proxy drain', outcome: 'done', tunnels: 1, ended: 0, forced: 1 },
+    ]);
+    expect(end.stderr).toContain('tunnels closed by force after 300ms: 1');
+    await expect(openTunnel(proxy.port, '/i/a/')).rejects.toThrow(' 503 ');
+    expect((await machine.reeve('proxy', 'drain', '--end')).stdout).toBe('new tunnels are taken\n');
+    expect(await (await openTunnel(proxy.port, '/i/a/')).say('x')).toBe('it: x');
+  });
+
+  it('prepares and drains with a configuration that cannot be read, and says so', async () => {
+    const { machine, proxy } = await start();
+    await proxy.set('a', 20_001);
+    await proxy.stop();
+    machine.write('etc/reeve.yaml', 'commands: {\n');
+    for (const words of [['sync', '--write-only'], ['drain']]) {
+      const { status, stderr } = await machine.reeve('proxy', ...words);
+      expect([status, stderr]).toEqual([0, expect.stringContaining('goes on without its configuration')]);
+    }
+    expect((await machine.reeve('proxy', 'sync')).status).toBe(78);
+  });
+});
+
+describe('a heartbeat', () => {
+  it('repairs the proxy and reports it, and says nothing where it is right (A74)', async () => {
+    const { machine, proxy } = await start();
+    await proxy.set('a', 20_001);
+    await proxy.tell(`set map ${proxy.at.instancesMap} a 9`);
+    const first = await machine.reeve('heartbeat', '--json');
+    const what = `a had 9 instead of 20001 in worker ${proxy.workers()[0]}`;
+    expect([first.status, JSON.parse(first.stdout).proxy]).toEqual([0, { repaired: [what] }]);
+    expect(first.stderr).toContain(`the proxy was repaired: ${what}`);
+    const second = await machine.reeve('heartbeat', '--json');
+    expect([second.status, second.stderr, JSON.parse(second.stdout).proxy]).toEqual([0, '', undefined]);
+  });
+});
