@@ -7,8 +7,12 @@ export function commandUnit(key: string): string {
   return `reeve-command@${key}.service`;
 }
 
+/** For one of the same name that was deleted: its record is gone, and its process about to be. */
+const waitSeconds = '20';
+
 export async function startCommand(ctx: Pick<BaseContext, 'paths' | 'signal'>, key: string): Promise<void> {
-  await startOwn(ctx, { what: `command ${key}`, unit: commandUnit(key), words: ['command', 'run'], key });
+  const words = ['command', 'run', '--wait', waitSeconds];
+  await startOwn(ctx, { what: `command ${key}`, unit: commandUnit(key), words, key });
 }
 
 /** Resolves once systemd has it in its queue. Without units, whoever runs the command looks for a note of its end. */

@@ -1,14 +1,9 @@
-// What the section `jobs` says to the units around it: where the API is called, and what its services reach. Pure.
-import { isIP } from 'node:net';
+// What the section `jobs` says to the units around it: what its services reach. Pure.
 import { dirname } from 'node:path';
-import type { JobsConfig } from '../config/config.ts';
-import { parseSocketAddress } from '../config/listen.ts';
-import { InternalError } from '../errors.ts';
 import { bootstrapTokenFile, defaultTokenFile } from '../ploy/names.ts';
 import type { Opening } from './openings.ts';
 import type { UnitsConfig } from './render.ts';
-import type { Rendered } from './render-edge.ts';
-import { jobsSocket, type ServiceUnit } from './units.ts';
+import type { ServiceUnit } from './units.ts';
 
 type Wanted = Omit<Opening, 'zone'>;
 
@@ -49,24 +44,4 @@ function toOpenings(
   about: { why: string; write: boolean },
 ): Wanted[] {
   return paths.flatMap((path) => (path?.startsWith('/') === true ? [{ ...about, path }] : []));
-}
-
-/** As Go listens: without a host on all addresses, of either kind. */
-export function renderApiSocket({ http }: JobsConfig): Rendered {
-  const parsed = parseSocketAddress(http.listen);
-  if (parsed === undefined)
-    throw new InternalError(`jobs.http.listen ${JSON.stringify(http.listen)} was let in`);
-  const { host: address, port } = parsed;
-  const place = isIP(address) === 6 ? `[${address}]` : address;
-  const stream = address === '' ? `${port}` : `${place}:${port}`;
-  if (stream === '8444') return { unit: jobsSocket, lines: [] };
-  return {
-    unit: jobsSocket,
-    lines: [
-      '[Socket]',
-      "# Empty first: else the unit's own address would stay in force beside this one.",
-      'ListenStream=',
-      `ListenStream=${stream}`,
-    ],
-  };
 }

@@ -5,14 +5,18 @@ import type { ClusterConfig, Config } from '../config/config.ts';
 import type { Overrides } from '../config/environment.ts';
 import { isBelowAny, type Opening, plainPath, renderOpening, zoneOf, zones } from './openings.ts';
 import { printable, quote } from './quote.ts';
+import { findCommandsOpenings } from './render-commands.ts';
 import { type Rendered, renderEdge } from './render-edge.ts';
-import { findJobsOpenings, isMade, renderApiSocket } from './render-jobs.ts';
+import { findJobsOpenings, isMade } from './render-jobs.ts';
 import { renderProxy } from './render-proxy.ts';
+import { renderSocket } from './render-socket.ts';
 import {
   backupsDirectory,
   balancerUnits,
+  commandsSocket,
   commandsTarget,
   hiddenPaths,
+  jobsSocket,
   jobsTarget,
   listenTimer,
   type Place,
@@ -46,18 +50,22 @@ export function renderDropIns(config: UnitsConfig, configFile: string = defaultC
     .filter((service) => isUsed(service, config))
     .map((service) => renderService(service, config, configFile));
   const forEdge = cluster?.roles.includes('edge') === true ? renderEdge(cluster) : [];
-  const forApi = jobs === undefined ? [] : [renderApiSocket(jobs)];
+  const forApis = [
+    ...(jobs === undefined ? [] : [renderSocket(jobsSocket, jobs.http.listen, '8444')]),
+    ...(commands === undefined ? [] : [renderSocket(commandsSocket, commands.listenAddr, '127.0.0.1:7100')]),
+  ];
   const control = renderService(proxyControl, config, configFile);
   const forProxy = commands === undefined ? [] : renderProxy(commands, control);
-  return [...forTimers, ...forServices, ...forEdge, ...forApi, ...forProxy]
+  return [...forTimers, ...forServices, ...forEdge, ...forApis, ...forProxy]
     .filter(({ lines }) => lines.length > 0)
     .map(({ unit, lines }) => ({ unit, text: `${[...heading(configFile), ...lines].join('\n')}\n` }));
 }
 
 /** Before there is a section, every unit may be. */
-function isUsed(unit: TimerUnit | ServiceUnit, { cluster, jobs }: UnitsConfig): boolean {
-  if (cluster === undefined && jobs === undefined) return !('listens' in unit);
-  const isSection = !('section' in unit) || jobs !== undefined;
+function isUsed(unit: TimerUnit | ServiceUnit, config: UnitsConfig): boolean {
+  const { cluster, jobs, commands } = config;
+  if (cluster === undefined && jobs === undefined && commands === undefined) return !('listens' in unit);
+  const isSection = !('section' in unit && unit.section !== undefined) || config[unit.section] !== undefined;
   const isRole = unit.role === undefined || cluster?.roles.includes(unit.role) === true;
   return isSection && isRole && (!('listens' in unit) || isNotified(cluster));
 }
@@ -130,10 +138,11 @@ function span(ms: number): string {
 }
 
 function renderService(service: ServiceUnit, config: UnitsConfig, configFile: string): Rendered {
-  const openings = findOpenings(service, config, configFile);
+  // A path that is opened would confine the rest.
+  const openings = service.isConfined === false ? [] : findOpenings(service, config, configFile);
   const lines = [
     ...renderEnvironment(configFile),
-    ...renderHidden(service, config, openings),
+    ...(service.isConfined === false ? [] : renderHidden(service, config, openings)),
     ...openings.flatMap(renderOpening),
     ...renderMaking(openings.filter(isMade)),
   ];
@@ -167,7 +176,7 @@ function findOpenings(service: ServiceUnit, config: UnitsConfig, configFile: str
   if (service.role === 'edge' && cluster !== undefined) {
     wanted.push({ why: 'cluster.haproxy.directory', path: cluster.haproxy.directory, write: false });
   }
-  wanted.push(...findJobsOpenings(service, config));
+  wanted.push(...findJobsOpenings(service, config), ...findCommandsOpenings(service, config));
   const own = service.places.backups === undefined ? ownDirectories : [...ownDirectories, backupsDirectory];
   return wanted
     .map((opening) => ({ ...opening, path: plainPath(opening.path) }))

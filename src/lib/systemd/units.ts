@@ -29,6 +29,9 @@ export const commandsTarget = 'reeve-commands.target';
 /** The API for jobs: wanted by the target, started by its callers. */
 export const jobsSocket = 'reeve-api-jobs.socket';
 
+/** The API for commands: the same. */
+export const commandsSocket = 'reeve-api-commands.socket';
+
 /** Claims: one window after another, which no configuration sets. */
 export const claimTimer = 'reeve-claim.timer';
 
@@ -104,14 +107,19 @@ export type ServiceUnit = {
   /** Only where deploys notify. */
   listens?: true;
   jobs?: JobsPart;
-  /** Only with the section `jobs`. */
-  section?: 'jobs';
-  /** Starts units of jobs, and so reaches systemd's own socket. */
+  /** Only with this section. */
+  section?: 'jobs' | 'commands';
+  /** False: outside any sandbox, for a reason that stands in it. */
+  isConfined?: false;
+  /** Starts units of jobs or commands, and so reaches systemd's own socket. */
   starts?: true;
 };
 
 /** One job: the one service with capabilities, whose reasons stand in it. */
 const jobTemplate = 'reeve-job@.service';
+
+/** One command: it may do what its user may. */
+const commandTemplate = 'reeve-command@.service';
 
 /** What of ours the proxy's unit runs around HAProxy, in its sandbox. */
 export const proxyControl: ServiceUnit = { unit: 'reeve-proxy.service', places: {}, engine: false };
@@ -168,6 +176,8 @@ export const services: readonly ServiceUnit[] = [
     jobs: { identity: 'read' },
     starts: true,
   },
+  { unit: 'reeve-api-commands.service', places: {}, engine: false, section: 'commands', starts: true },
+  { unit: commandTemplate, places: {}, engine: true, section: 'commands', isConfined: false },
   { unit: 'reeve-failed@.service', places: {}, engine: false },
 ];
 
@@ -201,7 +211,8 @@ const tokenPlace = '/run/ploy';
 
 /** `InaccessiblePaths=` of a service as shipped. `isEngineOpen`: the configuration has it talk to the engine. */
 export function hiddenPaths(service: ServiceUnit, isEngineOpen = service.engine): readonly string[] {
-  const { places, jobs, starts, unit } = service;
+  const { places, jobs, starts, unit, isConfined } = service;
+  if (isConfined === false) return [];
   const hasLogins = places.secrets !== undefined || unit === jobTemplate;
   return [
     ...(isEngineOpen ? [] : engineSockets),
@@ -217,4 +228,4 @@ export function hiddenPaths(service: ServiceUnit, isEngineOpen = service.engine)
 /** `systemd-analyze security` counts in tenths. */
 export const exposureLimit = 20;
 /** What is above it for a reason that stands in the unit. */
-export const exposedUnits: readonly string[] = [jobTemplate];
+export const exposedUnits: readonly string[] = [jobTemplate, commandTemplate];
