@@ -7,9 +7,12 @@ import { relative } from 'node:path';
 /** Needed by so many entry points; a module drags in all that it imports, so that is weighed too. */
 const leastUses = 5;
 const mostBytes = 160_000;
-/** An edge has no engine and nothing to reconcile, most nodes no cloud, no backups and no jobs: what makes use of one stays out. */
+/**
+ * An edge has no engine and nothing to reconcile, other nodes no HAProxy, most no cloud, no backups, no jobs and no commands: what
+ * makes use of one stays out.
+ */
 const never =
-  /^src\/lib\/(docker\/|reconcile\/|jobs\/|http\/(?!retry\.ts)|backup\/(names|place)\.ts|aws\/(?!settings\.ts))/;
+  /^src\/lib\/(docker\/|reconcile\/|jobs\/|commands\/|proxy\/|haproxy\/|http\/(?!retry\.ts)|backup\/(names|place)\.ts|aws\/(?!settings\.ts))/;
 
 /** Whoever uses one of them nearly always uses the others as well: all that these import of these folders. */
 const sets = {
@@ -21,6 +24,10 @@ const sets = {
   jobs: {
     of: ['deliver', 'slots', 'start'].map((name) => `src/lib/jobs/${name}.ts`),
     below: /^src\/lib\/jobs\//,
+  },
+  proxy: {
+    of: ['registry', 'tunnels'].map((name) => `src/lib/proxy/${name}.ts`),
+    below: /^src\/lib\/proxy\//,
   },
 };
 

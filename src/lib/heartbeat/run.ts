@@ -1,6 +1,7 @@
 // One liveness report to each place that expects one: the store of a cluster's node, the server that hands out jobs, and the
 // control plane that hands out commands. One that fails does not keep the others from theirs. Another control plane is another
 // line in listReports.
+import type { CommandsConfig } from '../config/config.ts';
 import { requireNode } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError, StepError } from '../errors.ts';
@@ -8,8 +9,17 @@ import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
 import { recordRun } from '../state/record-run.ts';
 
-export async function runHeartbeat(ctx: Context, { waitMs }: { waitMs: number }): Promise<Outcome> {
-  const reports = listReports(ctx);
+export type HeartbeatOptions = {
+  waitMs: number;
+  /** What else goes with each heartbeat of commands. A tick that beats by itself has nothing to do with the proxy. */
+  withCommands?: (ctx: Context, commands: CommandsConfig) => Promise<Outcome>;
+};
+
+export async function runHeartbeat(
+  ctx: Context,
+  { waitMs, withCommands }: HeartbeatOptions,
+): Promise<Outcome> {
+  const reports = listReports(ctx, withCommands);
   const work = async (): Promise<Outcome> => {
     // Said twice, it does no harm: so it is sent while its begin is being written down.
     const sending = sendAll(reports);
@@ -26,7 +36,7 @@ export async function runHeartbeat(ctx: Context, { waitMs }: { waitMs: number })
 type Report = () => Promise<Outcome>;
 
 /** What a node has no use for is not even loaded. Throws ConfigError where nobody expects a report. */
-function listReports(ctx: Context): Report[] {
+function listReports(ctx: Context, withCommands: HeartbeatOptions['withCommands']): Report[] {
   const { cluster, jobs, commands } = ctx.config;
   const reports: Report[] = [];
   if (cluster?.nodeId !== undefined || (jobs === undefined && commands === undefined)) {
@@ -41,7 +51,7 @@ function listReports(ctx: Context): Report[] {
   }
   if (commands !== undefined) {
     reports.push(async () => await (await import('./report-commands.ts')).reportToCommands(ctx, commands));
-    reports.push(async () => await (await import('./sync-proxy.ts')).keepProxy(ctx, commands));
+    if (withCommands !== undefined) reports.push(() => withCommands(ctx, commands));
   }
   return reports;
 }
