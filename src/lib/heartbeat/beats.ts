@@ -6,6 +6,9 @@ import { defineDocument, readDocument, writeDocument } from '../state/document.t
 import { requireText } from '../state/shape.ts';
 import type { Beats } from './plan-beat.ts';
 
+/** Who hands out what. */
+export type Plane = 'jobs' | 'commands';
+
 type BeatsContext = Pick<BaseContext, 'paths' | 'clock' | 'log'>;
 
 const beatsDocument = defineDocument<Beats>({
@@ -23,19 +26,19 @@ const beatsDocument = defineDocument<Beats>({
   },
 });
 
-export async function readBeats(ctx: BeatsContext, plane: string): Promise<Beats | undefined> {
+export async function readBeats(ctx: BeatsContext, plane: Plane): Promise<Beats | undefined> {
   const options = { now: ctx.clock.now(), log: ctx.log };
   const read = await readDocument(beatsPath(ctx, plane), beatsDocument, options);
   return read.kind === 'ok' || read.kind === 'recovered' ? read.value : undefined;
 }
 
 /** Not written, the next timer tries again: what the control plane was told stands, and what went wrong is told as it was. */
-export async function noteBeats(ctx: BeatsContext, plane: string, beats: Beats): Promise<void> {
+export async function noteBeats(ctx: BeatsContext, plane: Plane, beats: Beats): Promise<void> {
   await writeDocument(beatsPath(ctx, plane), beatsDocument, beats).catch((error: unknown) => {
     ctx.log.warning(`it is not noted when the next heartbeat of ${plane} is due: ${describeError(error)}`);
   });
 }
 
-function beatsPath({ paths }: BeatsContext, plane: string): string {
+function beatsPath({ paths }: BeatsContext, plane: Plane): string {
   return join(paths.stateDir, 'backoff', `${plane}.json`);
 }

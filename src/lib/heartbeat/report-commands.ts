@@ -11,8 +11,7 @@ import { version } from '../version.ts';
 import { noteBeats, readBeats } from './beats.ts';
 import { isBeatDue, planNextBeat } from './plan-beat.ts';
 
-/** The name of its record. */
-export const commandsPlane = 'commands';
+const plane = 'commands';
 
 /** From the first byte to the last of the answer, as in the original. */
 const answerMs = 10_000;
@@ -23,7 +22,7 @@ export async function reportToCommands(ctx: Context, commands: CommandsConfig): 
   if (centralBaseUrl === '') {
     return { outcome: 'nothing-to-do', text: ['commands.central_base_url is empty: nobody is told'] };
   }
-  const before = await readBeats(ctx, commandsPlane);
+  const before = await readBeats(ctx, plane);
   const now = ctx.clock.now();
   // Whatever goes wrong, it is not asked more often nor less.
   const timing = { now, intervalMs, backoff: { firstMs: intervalMs, capMs: intervalMs, jitter: 0 } };
@@ -36,7 +35,7 @@ export async function reportToCommands(ctx: Context, commands: CommandsConfig): 
   if (told !== 'told' && ctx.signal.aborted) throw new UnavailableError(told.problem);
   const next = planNextBeat(before, told === 'told' ? 'ok' : 'other', { ...timing, random: 0 });
   const lastOkAt = told === 'told' ? now.toISOString() : before?.lastOkAt;
-  await noteBeats(ctx, commandsPlane, {
+  await noteBeats(ctx, plane, {
     ...next,
     ...(lastOkAt === undefined ? {} : { lastOkAt }),
     ...(told === 'told' ? {} : { lastError: told.problem }),

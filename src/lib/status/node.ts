@@ -20,6 +20,7 @@ import {
   readBackupsView,
   renderBackups,
 } from './backups.ts';
+import type { CommandsView } from './commands.ts';
 import { describeEdge, type EdgeView, isEdgeWrong, renderEdge } from './edge.ts';
 import type { JobsView } from './jobs.ts';
 
@@ -40,6 +41,8 @@ type NodeView = {
   backups: BackupsView;
   /** As lines and as data; undefined where this node runs no jobs. */
   jobs: { text: readonly string[]; data: JobsView } | undefined;
+  /** The same of commands. */
+  commands: { text: readonly string[]; data: CommandsView } | undefined;
   locks: readonly HeldLock[];
   holds: readonly Hold[];
 };
@@ -59,6 +62,7 @@ export async function showNode(ctx: Context): Promise<Outcome> {
     runs,
     backups: await readBackupsView(ctx, now),
     jobs: await readJobs(ctx, now, runs),
+    commands: await readCommands(ctx, now),
     locks: locks
       .filter(({ held }) => held)
       .map(({ name, holder }) => ({ name, holder: describeHolder(holder, now) })),
@@ -80,6 +84,7 @@ export async function showNode(ctx: Context): Promise<Outcome> {
       ...(view.edge && { edge: describeEdge(view.edge) }),
       backups: describeBackups(view.backups, now),
       ...(view.jobs && { jobs: view.jobs.data }),
+      ...(view.commands && { commands: view.commands.data }),
       concerns: view.runs,
       locks: view.locks,
       holds: view.holds,
@@ -99,9 +104,9 @@ async function readEdge(ctx: Context): Promise<EdgeView | undefined> {
   };
 }
 
-/** A node of jobs alone publishes nothing. */
-function isAppOrNone({ cluster, jobs }: Context['config']): boolean {
-  if (cluster === undefined) return jobs === undefined;
+/** A node of jobs or of commands alone publishes nothing. */
+function isAppOrNone({ cluster, jobs, commands }: Context['config']): boolean {
+  if (cluster === undefined) return jobs === undefined && commands === undefined;
   return !cluster.roles.includes('edge') || cluster.roles.includes('app');
 }
 
@@ -113,6 +118,15 @@ async function readJobs(ctx: Context, now: Date, runs: readonly ConcernView[]): 
   const lastClaim = runs.find(({ concern }) => concern === 'claim');
   const data = await readJobsView(ctx, { jobs, lastClaim, now });
   return { text: renderJobsView(data, now), data };
+}
+
+/** Loaded only where there are any. */
+async function readCommands(ctx: Context, now: Date): Promise<NodeView['commands']> {
+  const { commands } = ctx.config;
+  if (commands === undefined) return undefined;
+  const { readCommandsView, renderCommandsView } = await import('./commands.ts');
+  const data = await readCommandsView(ctx, commands);
+  return { text: renderCommandsView(data, now), data };
 }
 
 async function readConcerns(ctx: Context, now: Date): Promise<ConcernView[]> {
@@ -150,6 +164,7 @@ function renderNode(view: NodeView): string[] {
     ...(edge === undefined ? [] : renderEdge(edge, now)),
     ...renderBackups(view.backups, now),
     ...(view.jobs?.text ?? []),
+    ...(view.commands?.text ?? []),
     ...renderRuns(runs, now),
     ...locks.map(({ name, holder }) => `lock ${name}: held by ${holder}`),
     ...holds.map(({ target, until, reason }) => `hold ${target}: until ${until}: ${reason}`),
