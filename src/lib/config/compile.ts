@@ -25,6 +25,8 @@ export type CompiledConfig = {
   sources: readonly Source[];
   /** The seed system's file of each section that has one. */
   seedFiles: Readonly<Partial<Record<SeedSection, string>>>;
+  /** The file that holds the token of the section `commands`, where there is one. */
+  tokenFile?: string;
 };
 
 type Work = {
@@ -52,6 +54,7 @@ export function compileConfig(
     problems: sortProblems(findings.problems),
     sources: work.sources,
     seedFiles: work.seedFiles,
+    ...(config.commands === undefined ? {} : { tokenFile: findTokenFile(work) }),
   };
 }
 
@@ -141,7 +144,7 @@ function readSections(work: Work): Config {
   const commands = openSection(work, 'commands');
   if (commands) {
     config.commands = readCommands(commands);
-    warnOfReaders(work, 'commands');
+    warnOfReaders(work);
   }
   const actions = openSection(work, 'actions');
   if (actions) config.actions = readActions(actions, work);
@@ -187,9 +190,15 @@ function openSeedFile(work: Work, name: SeedSection, file: string): Layer | unde
   }
 }
 
+/** What stands in reeve.yaml itself wins over the seed's own file. */
+function findTokenFile({ sections, seedFiles, document }: Work): string {
+  const isInline = sections['commands']?.['token'] !== undefined;
+  return (isInline ? undefined : seedFiles.commands) ?? document.file;
+}
+
 /** Whoever reads the token runs commands here. */
-function warnOfReaders(work: Work, name: 'commands'): void {
-  const holder = work.seedFiles[name] ?? work.document.file;
+function warnOfReaders(work: Work): void {
+  const holder = findTokenFile(work);
   const source = work.sources.find(({ path }) => path === holder);
   if (source !== undefined && (source.mode & 0o077) !== 0) {
     work.findings.warnings.push(`${holder} holds a token and others can read it: chmod 600 ${holder}`);

@@ -1,7 +1,7 @@
 // All checks, in the order in which they are told: what a person looks at first comes first.
 
 import { compileConfig } from '../config/compile.ts';
-import type { ClusterConfig } from '../config/config.ts';
+import type { ClusterConfig, CommandsConfig } from '../config/config.ts';
 import { readMainSource } from '../config/load.ts';
 import { describeProblem } from '../config/problems.ts';
 import { ConfigError, describeError, InputError, UnavailableError } from '../errors.ts';
@@ -10,6 +10,7 @@ import type { Check } from './check.ts';
 import { type Finding, failure, formatBytes, ok, orOk, skipped, warning } from './finding.ts';
 import { gatherAgents } from './gather-agents.ts';
 import { gatherBackups } from './gather-backups.ts';
+import { gatherCommands, gatherProxy } from './gather-commands.ts';
 import { gatherBalancer, gatherCaddy } from './gather-edge.ts';
 import { gatherEngine } from './gather-engine.ts';
 import {
@@ -28,6 +29,7 @@ import { judgeAgents } from './judge-agents.ts';
 import { judgeBackups } from './judge-backups.ts';
 import { judgeBalancer } from './judge-balancer.ts';
 import { judgeCaddy } from './judge-caddy.ts';
+import { judgeCommands, judgeProxy } from './judge-commands.ts';
 import { judgeContainers, judgeEngine, judgeEngineFailure } from './judge-engine.ts';
 import {
   judgeCertificates,
@@ -75,6 +77,16 @@ export const checks: readonly Check[] = [
       return jobs === undefined ? [] : judgeJobs(await gatherJobs(world, jobs), world.now);
     },
   },
+  {
+    name: 'commands',
+    run: forCommands(async (world, commands) =>
+      judgeCommands(await gatherCommands(world, commands), world.now),
+    ),
+  },
+  {
+    name: 'proxy',
+    run: forCommands(async (world, commands) => judgeProxy(await gatherProxy(world, commands))),
+  },
   { name: 'units', run: checkUnits },
   { name: 'agents', run: async (world) => judgeAgents(await gatherAgents(world)) },
   { name: 'runs', run: async (world) => judgeRuns(await gatherRuns(world), world.now) },
@@ -119,6 +131,13 @@ function forEdges(run: (world: World, cluster: ClusterConfig) => Promise<Finding
   return async (world) => {
     const { cluster } = world.config ?? {};
     return cluster?.nodeId !== undefined && cluster.roles.includes('edge') ? await run(world, cluster) : [];
+  };
+}
+
+function forCommands(run: (world: World, commands: CommandsConfig) => Promise<Finding[]>): Check['run'] {
+  return async (world) => {
+    const { commands } = world.config ?? {};
+    return commands === undefined ? [] : await run(world, commands);
   };
 }
 

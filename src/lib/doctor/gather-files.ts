@@ -47,8 +47,9 @@ export async function lookAt(path: string): Promise<PathFacts> {
 
 /** Secrets as files, registry credentials, and the keys of control planes. */
 export async function gatherSecrets({ base, config }: World): Promise<PathFacts[]> {
-  const { cluster, jobs } = config ?? {};
-  const single = [join(dirname(base.paths.configFile), 'docker', 'config.json'), jobs?.http.tls.keyPath];
+  const { cluster, jobs, commands } = config ?? {};
+  const credentials = join(dirname(base.paths.configFile), 'docker', 'config.json');
+  const single = [credentials, jobs?.http.tls.keyPath, commands?.tls?.keyPath];
   const files = await Promise.all(single.filter((path) => path !== undefined).map(lookAt));
   if (cluster === undefined || !cluster.secrets.startsWith('file:')) return files;
   return [...files, ...(await walk(fileURLToPath(cluster.secrets)))];
@@ -82,10 +83,13 @@ export async function gatherLeftovers({ base }: World): Promise<string[]> {
 }
 
 export async function gatherCertificates({ config }: World): Promise<CertificateFacts[]> {
-  const tls = config?.jobs?.http.tls;
-  if (tls?.enabled !== true) return [];
-  const paths = [tls.certPath, tls.caPath, tls.bootstrapCaPath].filter((path) => path !== undefined);
-  return await Promise.all(paths.map(readCertificate));
+  const { jobs, commands } = config ?? {};
+  const ofJobs = jobs?.http.tls.enabled === true ? jobs.http.tls : undefined;
+  const paths = [
+    ...[ofJobs?.certPath, ofJobs?.caPath, ofJobs?.bootstrapCaPath],
+    ...[commands?.tls?.certPath, commands?.tls?.caPath],
+  ].filter((path) => path !== undefined);
+  return await Promise.all([...new Set(paths)].map(readCertificate));
 }
 
 async function readCertificate(path: string): Promise<CertificateFacts> {

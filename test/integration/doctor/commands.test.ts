@@ -1,0 +1,138 @@
+// `reeve doctor` on a machine that takes commands: a real process, a strict control plane, and a real HAProxy.
+import { chmodSync, copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type CommandsMachine, makeCommandsMachine } from '../../support/agenda/machine.ts';
+import { createPki } from '../../support/ploy/pki.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { makeTempDir } from '../../support/temp.ts';
+
+type Finding = { check: string; level: string; what: string; where?: string; fix?: string };
+
+async function examine(
+  machine: CommandsMachine,
+  name: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Finding[]> {
+  const end = await machine.start(['doctor', '--json'], env).ended;
+  const { findings } = JSON.parse(end.stdout) as { findings: Finding[] };
+  return findings.filter(({ check }) => check === name);
+}
+
+const told = (findings: readonly Finding[]): string[] =>
+  findings.map(({ level, what }) => `${level}: ${what}`);
+
+describe('doctor, where commands are taken', () => {
+  it('has nothing to complain of where all is well, and sends no heartbeat (A28)', async () => {
+    const machine = await makeCommandsMachine();
+    await machine.reeve('heartbeat');
+    expect(told(await examine(machine, 'commands'))).toEqual([
+      `ok: ${machine.central.url} answers, 0 commands running`,
+    ]);
+    expect(machine.central.requests.map(({ method, status }) => `${method} ${status}`)).toEqual([
+      'POST 200',
+      'GET 404',
+    ]);
+  });
+
+  it('tells of a token that others can read, in our file and in the seed’s (A20)', async () => {
+    const machine = await makeCommandsMachine();
+    const ours = join(machine.root, 'etc/reeve.yaml');
+    const [what, fix] = ['the token can be read by others, and is good for any command', 'chmod 600'];
+    chmodSync(ours, 0o640);
+    expect(await examine(machine, 'commands')).toMatchObject([
+      { level: 'failure', what, fix: `${fix} ${ours}` },
+    ]);
+    const seed = machine.write('etc/agenda-node.yaml', 'machine_id: 7\ntoken: tok-3f9c\n');
+    chmodSync(seed, 0o644);
+    machine.write('etc/reeve.yaml', { commands: { file: 'agenda-node.yaml' } });
+    expect(await examine(machine, 'commands')).toMatchObject([
+      { level: 'failure', what, fix: `${fix} ${seed}` },
+    ]);
+    machine.write('etc/reeve.yaml', { commands: { file: 'agenda-node.yaml', token: 'mine' } });
+    chmodSync(ours, 0o600);
+    expect(told(await examine(machine, 'commands')), 'the token in force is the other one').toEqual([
+      'ok: no control plane is told of this machine, 0 commands running',
+    ]);
+  });
+
+  it('tells of a control plane that is gone, and of one that does not know our token', async () => {
+    const machine = await makeCommandsMachine();
+    machine.central.faults.push({ kind: 'answer', status: 401, text: '{"error":"invalid node token"}' });
+    expect(told(await examine(machine, 'commands'))).toEqual([
+      'failure: the control plane does not know our token (401)',
+    ]);
+    await machine.central.stop();
+    expect(told(await examine(machine, 'commands'))).toEqual([
+      `failure: cannot reach ${machine.central.url}: connection refused`,
+    ]);
+  });
+
+  it('tells of heartbeats that were refused, though their command does not fail (A31, A33)', async () => {
+    const machine = await makeCommandsMachine({ central: { machines: { 7: 'another' } } });
+    expect((await machine.reeve('heartbeat')).status).toBe(0);
+    expect(told(await examine(machine, 'commands'))).toEqual([
+      'failure: cannot send the heartbeat of commands: the control plane answered 401: invalid node token',
+    ]);
+  });
+
+  it('tells of a user that there is not, and of what is kept where others can read it', async () => {
+    const machine = await makeCommandsMachine({ commands: { user: 'nobody-of-that-name' } });
+    const path = machine.write('state/commands/job-1.json', 'no record');
+    chmodSync(path, 0o644);
+    expect(told(await examine(machine, 'commands'))).toEqual([
+      'failure: 1 file of commands can be read by others, with what may be secret',
+      'failure: cannot run commands as "nobody-of-that-name": the machine has no such user',
+      'warning: the records of 1 command cannot be read',
+    ]);
+    expect(machine.read('state/commands/job-1.json'), 'and changes nothing').toBe('no record');
+  });
+
+  it('looks at the API’s certificate and its key', async () => {
+    const pki = createPki(makeTempDir());
+    const expired = pki.expired();
+    const key = join(makeTempDir(), 'api.key');
+    copyFileSync(expired.key, key);
+    chmodSync(key, 0o644);
+    const machine = await makeCommandsMachine({
+      commands: { tls: { cert_path: expired.cert, key_path: key, ca_path: pki.ca.cert } },
+    });
+    const certificates = told(await examine(machine, 'certificates'));
+    expect(certificates).toEqual([
+      expect.stringMatching(/^failure: it has expired on /),
+      expect.stringMatching(/^ok: valid until /),
+    ]);
+    expect(await examine(machine, 'secrets')).toMatchObject([
+      { level: 'failure', what: '1 readable by others', fix: `chmod go-rwx ${key}` },
+    ]);
+  });
+
+  it('says nothing of commands where there are none', async () => {
+    const machine = await makeCommandsMachine();
+    machine.write('etc/reeve.yaml', { cluster: { nodeId: 'web-1' } });
+    expect(await examine(machine, 'commands')).toEqual([]);
+    expect(await examine(machine, 'proxy')).toEqual([]);
+  });
+});
+
+describe('doctor, about the proxy', () => {
+  it('tells whether it runs, and of its tunnels', async () => {
+    const machine = await makeCommandsMachine();
+    const where = join(machine.root, 'run-proxy/master.sock');
+    expect(await examine(machine, 'proxy')).toMatchObject([
+      { level: 'failure', what: 'it is not there', where },
+    ]);
+    const proxy = await startProxy();
+    const env = { REEVE_RUN: proxy.paths.runDir };
+    expect(told(await examine(machine, 'proxy', env))).toEqual(['ok: HAProxy answers, 0 tunnels']);
+  });
+
+  it('tells of a backend host that is not known (A13, A18)', async () => {
+    const machine = await makeCommandsMachine({ commands: { proxy_backend_host: 'no-such-host.invalid' } });
+    const proxy = await startProxy();
+    const findings = await examine(machine, 'proxy', { REEVE_RUN: proxy.paths.runDir });
+    expect(told(findings)).toEqual([
+      expect.stringMatching(/^failure: cannot look up commands.proxy_backend_host "no-such-host.invalid": /),
+    ]);
+  });
+});
