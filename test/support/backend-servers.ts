@@ -17,6 +17,8 @@ export type BackendServer = {
   status: number | 'cut';
   /** Of some paths. */
   statusOf: Record<string, number>;
+  /** Tunnels whose client has closed its half stay open. */
+  ignoresEnds: boolean;
   tunnels(): number;
   /** Ends every connection and refuses new ones. */
   stop(): Promise<void>;
@@ -44,7 +46,9 @@ export async function startBackendServer(
     tunnels.add(socket);
     socket.on('error', () => {});
     socket.on('close', () => tunnels.delete(socket));
-    socket.on('end', () => socket.end());
+    socket.on('end', () => {
+      if (!made.ignoresEnds) socket.end();
+    });
     socket.write(acceptUpgrade(request));
     socket.on('data', (data) => socket.write(`${name}: ${data}`));
   });
@@ -71,6 +75,7 @@ export async function startBackendServer(
     headers: [],
     status: 200,
     statusOf: {},
+    ignoresEnds: false,
     tunnels: () => tunnels.size,
     stop,
     start: () => listen(backend.port),

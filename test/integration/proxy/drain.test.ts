@@ -156,6 +156,23 @@ describe('a drain', () => {
     expect(instance.tunnels()).toBeGreaterThan(0);
   });
 
+  it.each(['current', 'old'])(
+    'counts a tunnel once whose client has gone and whose instance does not notice, in the %s worker',
+    async (which) => {
+      const { proxy, instance } = await startWithInstance();
+      instance.ignoresEnds = true;
+      const [gone] = await openMany(proxy.port, 3);
+      if (which === 'old') await proxy.reload();
+      gone?.close();
+      await until(() => gone?.isOpen() === false);
+      const startedAt = performance.now();
+      const { data } = await drainProxy(proxy.ctx, { boundMs: 300 });
+      expect(data).toEqual({ tunnels: 3, ended: 0, forced: 3 });
+      expect(performance.now() - startedAt).toBeLessThan(4_000);
+      expect(await total(proxy)).toBe(0);
+    },
+  );
+
   it('of a HAProxy that does not run has nothing to do', async () => {
     const { proxy } = await startWithInstance();
     await proxy.stop();
