@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import { type AgendaClient, createAgendaClient } from './agenda/client.ts';
 import { type ProgramEnd, startProcess } from './programs.ts';
-import { holdSocket, type SocketHolder } from './socket-holder.ts';
+import { holdPublicSocket, holdSocket, type SocketHolder } from './socket-holder.ts';
 import { makeTempDir } from './temp.ts';
 
 export const nodeToken = 'tok-3f9c';
@@ -15,6 +15,8 @@ export type CommandsNode = {
   readonly configFile: string;
   readonly env: Readonly<Record<string, string>>;
   hold(idleSeconds?: number): Promise<SocketHolder>;
+  /** On every address of a network of its own. */
+  holdPublic(): Promise<SocketHolder>;
   /** Holds the socket, and calls. */
   serve(idleSeconds?: number): Promise<ServedNode>;
   reeve(...words: string[]): Promise<ProgramEnd>;
@@ -43,6 +45,7 @@ export function makeCommandsNode(section: Readonly<Record<string, unknown>> = {}
     holdSocket(['api', 'commands', '--idle', String(idleSeconds)], env);
   return {
     ...{ root, stateDir, configFile, env, hold },
+    holdPublic: () => holdPublicSocket(['api', 'commands', '--idle', '0.5'], env),
     serve: async (idleSeconds) => {
       const holder = await hold(idleSeconds);
       const { port } = holder;

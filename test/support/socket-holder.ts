@@ -6,6 +6,8 @@ import { type Program, startProcess } from './programs.ts';
 
 export type SocketHolder = {
   readonly port: number;
+  /** Of the holder itself, and so of its network where it has one of its own. */
+  readonly pid: number;
   /** How often the service has been started. */
   starts(): number;
   /** Its process, where it runs. */
@@ -20,7 +22,7 @@ use strict; use warnings; use Socket; use POSIX qw(:sys_wait_h dup2);
 $| = 1; $^F = 3;
 socket(my $listener, PF_INET, SOCK_STREAM, 0) or die $!;
 setsockopt($listener, SOL_SOCKET, SO_REUSEADDR, 1);
-bind($listener, sockaddr_in(0, INADDR_LOOPBACK)) or die $!;
+bind($listener, sockaddr_in(0, inet_aton($ENV{REEVE_TEST_ADDRESS} // '127.0.0.1'))) or die $!;
 listen($listener, 4096) or die $!;
 my ($port) = sockaddr_in(getsockname($listener));
 print "port $port\\n";
@@ -50,6 +52,24 @@ export async function holdSocket(
   whenFinished: (clean: () => Promise<void>) => void = onTestFinished,
 ): Promise<SocketHolder> {
   const program: Program = startProcess('perl', ['-e', script, inject('reeveBin'), ...words], env);
+  return await watchHolder(program, whenFinished);
+}
+
+/** In a network of its own, where any address may be listened on: nobody else is there. */
+export async function holdPublicSocket(
+  words: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<SocketHolder> {
+  const perl = ['perl', '-e', script, inject('reeveBin'), ...words];
+  const args = ['-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...perl];
+  const program = startProcess('unshare', args, { ...env, REEVE_TEST_ADDRESS: '0.0.0.0' });
+  return await watchHolder(program, onTestFinished);
+}
+
+async function watchHolder(
+  program: Program,
+  whenFinished: (clean: () => Promise<void>) => void,
+): Promise<SocketHolder> {
   let [stdout, stderr] = ['', ''];
   program.child.stdout.on('data', (chunk: Buffer) => {
     stdout += chunk.toString();
@@ -65,6 +85,7 @@ export async function holdSocket(
   await program.waitFor('port ');
   const lines = (word: string): string[] => stdout.split('\n').filter((line) => line.startsWith(`${word} `));
   return {
+    pid: program.pid,
     port: Number(lines('port')[0]?.split(' ')[1]),
     starts: () => lines('start').length,
     servicePid: () => {

@@ -32,6 +32,7 @@ const times = {
   /** Longer than clients keep connections, so that they close them and no request meets the end of one. */
   keepMs: 120_000,
 };
+const publicAddress = 'public-address';
 const defaultIdleMs = 60_000;
 /** No command that a kernel would take is as long. */
 const bodyBytes = 4 * 1024 * 1024;
@@ -41,14 +42,17 @@ export async function runCommandsApi(base: BaseContext, options: ApiOptions): Pr
   try {
     return await serveCommands(await options.loadContext(), target, options);
   } catch (error) {
-    // Callers on systemd's socket would start us again at once.
-    if (target.handed && error instanceof ReeveError) await refuseCallers(base, target);
+    // Callers on systemd's socket would start us again at once. Of a public one they have been told already.
+    const isTold = error instanceof ReeveError && error.code === publicAddress;
+    if (target.handed && error instanceof ReeveError && !isTold) await refuseCallers(base, target);
     throw error;
   }
 }
 
 async function serveCommands(ctx: Context, target: ListenTarget, { idleMs }: ApiOptions): Promise<Outcome> {
   const { token, tls } = requireSection(ctx.config, 'commands');
+  // An address is known before anybody listens on it; a name, or a socket that was handed over, only then.
+  if (tls === undefined && !target.handed) requirePrivate({ address: target.host ?? '' });
   const turns = createTurns();
   const ended = new AbortController();
   const sweeping = keepSwept(ctx, turns, AbortSignal.any([ctx.signal, ended.signal]));
@@ -80,9 +84,10 @@ function commandsRoutes(ctx: Context, turns: ReturnType<typeof createTurns>): Ro
 }
 
 /** Whatever the configuration says: a socket may have been handed over by a unit that says something else. */
-function requirePrivate({ address }: AddressInfo): void {
+function requirePrivate({ address }: Pick<AddressInfo, 'address'>): void {
   if (!isPublicBind(address)) return;
   throw new ConfigError(
-    `cannot serve commands on ${JSON.stringify(address)}: it is not private, and there is no TLS (commands.tls)`,
+    `cannot serve commands on ${address === '' ? 'all addresses' : address}: that is not private, and there is no TLS (commands.tls)`,
+    { code: publicAddress },
   );
 }

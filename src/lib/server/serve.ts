@@ -72,7 +72,8 @@ export async function serve(
   // No caller has been read yet: connections are taken after this turn of the loop.
   if (refused !== undefined) served.routes = options.routes.map((route) => ({ ...route, handle: refusal }));
   onIdle();
-  ctx.log.info(`listening on ${address}${options.certificates === undefined ? ', without TLS' : ''}`);
+  if (refused !== undefined) ctx.log.error(refused.message);
+  else ctx.log.info(`listening on ${address}${options.certificates === undefined ? ', without TLS' : ''}`);
   const stop = (): void => {
     clearTimeout(idle);
     // Kept connections end now, those under way with their answer.
