@@ -144,6 +144,9 @@ describeHost('the proxy of a node that runs commands', () => {
   });
 
   it('ends a drain as soon as its tunnels have ended', async () => {
+    await host.waitFor('the tunnels of before to end', async () =>
+      (await host.output(['reeve', 'proxy', 'list'])).includes('active tunnels: 0'),
+    );
     const tunnels = await openTunnels(5);
     const since = await now();
     const startedAt = performance.now();
@@ -155,7 +158,31 @@ describeHost('the proxy of a node that runs commands', () => {
     await tunnels.ended;
     await restarting;
     expect(performance.now() - startedAt).toBeLessThan(5_000);
-    expect(await said(since)).toContain('drained: tunnels that ended by themselves: 5; closed by force: 0');
+    expect((await said(since)).filter((line) => line.startsWith('drained'))).toEqual([
+      'drained: tunnels that ended by themselves: 5; closed by force: 0',
+    ]);
+  });
+
+  it('lets requests under way end before it stops, while new ones wait', async () => {
+    const script =
+      'require("http").createServer((q,r)=>setTimeout(()=>r.end(),3000)).listen(20002,()=>console.log(1))';
+    await host.output(['systemd-run', '--unit=slow', '--collect', node, '-e', script]);
+    await host.output(['reeve', 'proxy', 'set', 'slow', '20002']);
+    await host.waitFor(
+      'the slow instance',
+      async () => (await ask('http://127.0.0.1:7200/i/slow/')) === '200',
+    );
+    const slow = ask('http://127.0.0.1:7200/i/slow/');
+    await host.waitFor(
+      'the request to be under way',
+      async () => (await host.output(['ss', '-Htn', 'state', 'established', 'dport = :20002'])) !== '',
+    );
+    const startedAt = performance.now();
+    await host.output(['systemctl', 'restart', unit]);
+    expect(performance.now() - startedAt).toBeLessThan(8_000);
+    expect(await slow).toBe('200');
+    expect(await ask()).toBe('200');
+    await host.output(['reeve', 'proxy', 'remove', 'slow']);
   });
 
   it('is repaired by a heartbeat, which says so (A74)', async () => {

@@ -8,10 +8,11 @@ import { findUser } from '../commands/user.ts';
 import { compileConfig } from '../config/compile.ts';
 import type { CommandsConfig } from '../config/config.ts';
 import { readMainSource } from '../config/load.ts';
-import { ConfigError, describeError, UnavailableError } from '../errors.ts';
+import { describeError, ReeveError, UnavailableError } from '../errors.ts';
 import { isHaproxyInstalled } from '../haproxy/binary.ts';
 import { readBeats } from '../heartbeat/beats.ts';
 import { openHttp } from '../http/client.ts';
+import { compareWorkers, listMapFiles, readMapValues } from '../proxy/compare.ts';
 import { resolveBackendHost } from '../proxy/host.ts';
 import { readDraining } from '../proxy/list.ts';
 import { proxyPaths } from '../proxy/paths.ts';
@@ -92,9 +93,16 @@ export async function gatherProxy({ base, signal }: World, commands: CommandsCon
   if (!isInstalled) return { ...about, isInstalled, hostProblem };
   try {
     const { total, workers } = await countTunnels({ paths, signal });
-    return { ...about, isInstalled, hostProblem, tunnels: total, workers: workers.length };
+    const differences = await listDifferences({ paths, signal });
+    return { ...about, isInstalled, hostProblem, differences, tunnels: total, workers: workers.length };
   } catch (error) {
-    if (!(error instanceof UnavailableError || error instanceof ConfigError)) throw error;
+    if (!(error instanceof ReeveError)) throw error;
     return { ...about, isInstalled, hostProblem, error: describeSilence(error) };
   }
+}
+
+async function listDifferences(ctx: Parameters<typeof compareWorkers>[0]): Promise<string[]> {
+  const files = listMapFiles(ctx, await readMapValues(ctx));
+  const compared = (await compareWorkers(ctx, files)) ?? [];
+  return compared.flatMap(({ repairs }) => repairs.map(({ what }) => what));
 }

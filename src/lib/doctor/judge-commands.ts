@@ -106,12 +106,15 @@ export type ProxyFacts = {
   tunnels?: number;
   workers?: number;
   isDraining: boolean;
+  /** What a worker has otherwise than the registry, as `a had 9 instead of 20001`. */
+  differences?: readonly string[];
   /** Why the instances' address is not known. */
   hostProblem: string | undefined;
 };
 
 export function judgeProxy(facts: ProxyFacts): Finding[] {
   const { isInstalled, socket: where, error, tunnels = 0, workers = 1, isDraining, hostProblem } = facts;
+  const { differences = [] } = facts;
   if (!isInstalled) {
     const fix = 'apt-get install haproxy, then systemctl start reeve-proxy.service';
     return [failure('HAProxy is not installed, and leads to instances', { fix })];
@@ -125,8 +128,12 @@ export function judgeProxy(facts: ProxyFacts): Finding[] {
       'systemctl start reeve-proxy.service; journalctl -u reeve-proxy -n 20 tells why it does not run';
     findings.push(failure(error, { where, fix }));
   } else if (isDraining) {
-    const fix = 'a drain ends with the proxy: systemctl restart reeve-proxy.service';
+    const fix = 'reeve proxy drain --end, unless the proxy is just being stopped';
     findings.push(warning('new tunnels are refused (drain)', { where, fix }));
+  }
+  if (differences.length > 0) {
+    const fix = 'reeve proxy sync; each heartbeat does it as well';
+    findings.push(failure(`HAProxy differs from the registry: ${listNames(differences)}`, { where, fix }));
   }
   const old = workers > 1 ? `, in ${workers} workers` : '';
   return orOk(findings, ok(`HAProxy answers, ${plural(tunnels, 'tunnel')}${old}`, { where }));

@@ -39,10 +39,9 @@ export type ComparedWorker = { pid: number; repairs: readonly Repair[] };
 export async function compareWorkers(
   { paths, signal }: CompareContext,
   files: readonly MapFile[],
-  timeoutMs?: number,
 ): Promise<ComparedWorker[] | undefined> {
   const commands = files.map(({ path }) => `show map ${path}`);
-  const options = { signal, service: proxyService, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+  const options = { signal, service: proxyService };
   const workers = await askWorkers(proxyPaths(paths).masterSocket, commands, options).catch(ignoreAbsence);
   return workers?.map(({ pid, answers }) => ({ pid, repairs: planWorker(files, { pid, answers }) }));
 }

@@ -1,5 +1,6 @@
 // `reeve proxy ...` as people and units call it: words, exit codes, documents.
 import { describe, expect, it } from 'vitest';
+import { drainProxy } from '../../../src/lib/proxy/drain.ts';
 import { type CommandsMachine, makeCommandsMachine } from '../../support/agenda/machine.ts';
 import { startBackendServer } from '../../support/backend-servers.ts';
 import { startProxy, type TestProxy } from '../../support/proxy.ts';
@@ -74,6 +75,28 @@ describe('reeve proxy', () => {
       expect([status, stderr]).toEqual([0, expect.stringContaining('goes on without its configuration')]);
     }
     expect((await machine.reeve('proxy', 'sync')).status).toBe(78);
+  });
+});
+
+describe('reeve doctor', () => {
+  it('tells how many tunnels there are, what HAProxy has otherwise, and a drain', async () => {
+    const { machine, proxy } = await start();
+    const look = async (): Promise<string[]> => {
+      const { stdout } = await machine.reeve('doctor', '--json');
+      const findings = JSON.parse(stdout).findings as { check: string; level: string; what: string }[];
+      return findings.filter(({ check }) => check === 'proxy').map(({ level, what }) => `${level}: ${what}`);
+    };
+    await proxy.set('a', (await startBackendServer('it')).backend.port);
+    await proxy.set('b', 20_001);
+    await openTunnel(proxy.port, '/i/a/');
+    expect(await look()).toEqual(['ok: HAProxy answers, 1 tunnel']);
+    await proxy.tell(`set map ${proxy.at.instancesMap} b 9`);
+    expect(await look()).toEqual(['failure: HAProxy differs from the registry: b had 9 instead of 20001']);
+    await machine.reeve('proxy', 'sync');
+    await drainProxy(proxy.ctx, { boundMs: 0 });
+    expect(await look()).toEqual(['warning: new tunnels are refused (drain)']);
+    await proxy.stop();
+    expect(await look()).toEqual(['failure: it is not there']);
   });
 });
 

@@ -57,6 +57,14 @@ const refused: readonly (readonly [what: string, status: number, bytes: string])
   ],
 ];
 
+/** Off the prefix, whatever they are: nothing is connected to by its name. */
+const elsewhere = [
+  'CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n',
+  'CONNECT /i/a/ HTTP/1.1\r\nHost: g\r\n\r\n',
+  'GET http://127.0.0.1:22/ HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n',
+  'GET file:///etc/passwd HTTP/1.1\r\nHost: g\r\n\r\n',
+];
+
 /** What is passed on in the one way in which it can be meant. */
 const normalised: readonly (readonly [what: string, isKept: boolean, bytes: string])[] = [
   [
@@ -157,6 +165,13 @@ describe('a request that could be read in two ways', () => {
       expect(other.heads).toEqual([]);
     },
   );
+
+  it.each(elsewhere)('leads nowhere but to instances: %j', async (bytes) => {
+    const { proxy, instance } = await start();
+    const { status } = parseAnswer(await askRaw(proxy.port, bytes, quietMs));
+    expect([400, 404]).toContain(status);
+    expect(instance.heads).toEqual([]);
+  });
 
   it('in an upgrade stays one: what comes after it before the answer is that tunnel’s, or nobody’s', async () => {
     const { proxy, instance, other } = await start();

@@ -111,6 +111,10 @@ describe('the proxy', () => {
     [{}, ['ok: HAProxy answers, 3 tunnels']],
     [{ workers: 2, tunnels: 1 }, ['ok: HAProxy answers, 1 tunnel, in 2 workers']],
     [{ isInstalled: false }, ['failure: HAProxy is not installed, and leads to instances']],
+    [
+      { differences: ['a had 9 instead of 20001'] },
+      ['failure: HAProxy differs from the registry: a had 9 instead of 20001'],
+    ],
     [{ error: 'it is not there' }, ['failure: it is not there']],
     [{ isDraining: true }, ['warning: new tunnels are refused (drain)']],
     [{ isDraining: true, error: 'it is not there' }, ['failure: it is not there']],

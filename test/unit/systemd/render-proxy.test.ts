@@ -3,7 +3,8 @@ import type { CommandsConfig } from '../../../src/lib/config/config.ts';
 import { findEnabled, renderDropIns } from '../../../src/lib/systemd/render.ts';
 import { proxyUnits } from '../../../src/lib/systemd/units.ts';
 
-const commands: CommandsConfig = {
+/** As far as the proxy's units go by it. */
+const commands = {
   listenAddr: '127.0.0.1:7100',
   proxyListenAddr: '0.0.0.0:7200',
   proxyBackendHost: '127.0.0.1',
@@ -15,7 +16,8 @@ const commands: CommandsConfig = {
   jobRetentionMs: 3_600_000,
   proxyDrainTimeoutMs: 30_000,
   user: 'root',
-};
+  liveOutput: false,
+} as CommandsConfig;
 
 const settingsOf = (overrides: Partial<CommandsConfig>, unit: string, configFile?: string): string[] => {
   const dropIns = renderDropIns({ commands: { ...commands, ...overrides } }, configFile);
