@@ -49,8 +49,6 @@ export type LoadResult = {
   wrong: string[];
   /** Statuses other than 200, and connections that ended. */
   failed: string[];
-  /** Sorted. */
-  timesMs: Float64Array;
   seconds: number;
 };
 
@@ -69,7 +67,6 @@ export async function sendLoad(
     requests: 0,
     wrong: [],
     failed: [],
-    timesMs: new Float64Array(requests),
     seconds: 0,
   };
   const startedAt = performance.now();
@@ -80,13 +77,11 @@ export async function sendLoad(
       socket.setNoDelay(true);
       let text = '';
       let asked = { path: '', name: '' };
-      let askedAt = 0;
       const ask = (): void => {
         if (sent >= requests) return void socket.end();
         const request = next(sent);
         sent += 1;
         asked = request;
-        askedAt = performance.now();
         const body = request.method === 'POST' ? 'Content-Length: 4\r\n\r\ndata' : '\r\n';
         socket.write(`${request.method ?? 'GET'} ${request.path} HTTP/1.1\r\nHost: g\r\n${body}`);
       };
@@ -96,7 +91,6 @@ export async function sendLoad(
         text += chunk;
         const body = readBody(text);
         if (body === undefined) return;
-        result.timesMs[result.requests] = performance.now() - askedAt;
         result.requests += 1;
         if (!text.startsWith('HTTP/1.1 200 ')) result.failed.push(`${asked.path}: ${text.split('\r\n')[0]}`);
         else if (!`${body} `.startsWith(`${asked.name} `))
@@ -109,7 +103,6 @@ export async function sendLoad(
     });
   await Promise.all(Array.from({ length: connections }, one));
   result.seconds = (performance.now() - startedAt) / 1000;
-  result.timesMs = result.timesMs.subarray(0, result.requests).sort();
   return result;
 }
 
@@ -118,8 +111,4 @@ function readBody(text: string): string | undefined {
   const end = text.indexOf('\r\n\r\n');
   const length = Number(/^content-length: *(\d+)/im.exec(text.slice(0, Math.max(0, end)))?.[1] ?? Number.NaN);
   return text.length >= end + 4 + length ? text.slice(end + 4) : undefined;
-}
-
-export function percentile(sorted: Float64Array, share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

@@ -19,7 +19,7 @@ import { freePort } from './ports.ts';
 import { type Program, startProcess } from './programs.ts';
 import { makeTempDir } from './temp.ts';
 
-export const proxyFile = resolve(import.meta.dirname, '../../systemd/reeve-proxy.cfg');
+const proxyFile = resolve(import.meta.dirname, '../../systemd/reeve-proxy.cfg');
 
 export type TestProxy = {
   readonly address: string;

@@ -1,6 +1,6 @@
 // The registry: what is registered is in force at the next request, in every worker, whatever restarts, and is mended where a
 // worker has something else.
-import { appendFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { InputError, UnavailableError } from '../../../src/lib/errors.ts';
@@ -9,6 +9,7 @@ import { getInstance, listInstances } from '../../../src/lib/proxy/list.ts';
 import { registerInstance, removeInstance, setInstance } from '../../../src/lib/proxy/set.ts';
 import { prepareProxy, runSync, syncProxy } from '../../../src/lib/proxy/sync.ts';
 import { startBackendServer } from '../../support/backend-servers.ts';
+import { until } from '../../support/balanced.ts';
 import { makeProxy, readRegistry, startProxy, type TestProxy } from '../../support/proxy.ts';
 import { askProxy, openTunnel } from '../../support/proxy-client.ts';
 import { startRawBackend } from '../../support/raw-backend.ts';
@@ -116,6 +117,17 @@ describe('a registration', () => {
     await proxy.start();
     expect(await ask(proxy, 'a')).toBe('it');
     await proxy.stop();
+    await proxy.start();
+    expect(await ask(proxy, 'a')).toBe('it');
+  });
+
+  it('survives the death of a worker: the master ends with it, and whoever starts it again finds all', async () => {
+    const proxy = await startProxy();
+    const instance = await startBackendServer('it');
+    await proxy.set('a', instance.backend.port);
+    for (const pid of proxy.workers()) process.kill(pid, 'SIGKILL');
+    await until(() => !existsSync(`/proc/${proxy.pid}/exe`));
+    await proxy.kill();
     await proxy.start();
     expect(await ask(proxy, 'a')).toBe('it');
   });
