@@ -1,7 +1,7 @@
 // A node with the section `commands` alone whose API is called: on a socket that a stand-in for systemd holds.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inject } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import { type AgendaClient, createAgendaClient } from './agenda/client.ts';
 import { type ProgramEnd, startProcess } from './programs.ts';
 import { holdPublicSocket, holdSocket, type SocketHolder } from './socket-holder.ts';
@@ -41,8 +41,12 @@ export function makeCommandsNode(section: Readonly<Record<string, unknown>> = {}
     REEVE_CACHE: join(root, 'cache'),
   };
   const at = (name: string): string => join(stateDir, 'commands', name);
-  const hold = (idleSeconds = 5): Promise<SocketHolder> =>
-    holdSocket(['api', 'commands', '--idle', String(idleSeconds)], env);
+  const hold = async (idleSeconds = 5): Promise<SocketHolder> => {
+    const holder = await holdSocket(['api', 'commands', '--idle', String(idleSeconds)], env);
+    // Before the holder is stopped, which waits for all that holds its output.
+    onTestFinished(() => endCommands(at('')));
+    return holder;
+  };
   return {
     ...{ root, stateDir, configFile, env, hold },
     holdPublic: () => holdPublicSocket(['api', 'commands', '--idle', '0.5'], env),
@@ -59,4 +63,22 @@ export function makeCommandsNode(section: Readonly<Record<string, unknown>> = {}
       writeFileSync(at(`${key}.json`), JSON.stringify({ version: 1, ...record }));
     },
   };
+}
+
+/** What a test that has failed has left running. */
+function endCommands(directory: string): void {
+  const names = existsSync(directory) ? readdirSync(directory) : [];
+  for (const name of names.filter((one) => one.endsWith('.json'))) {
+    const pid = /"runner":\{"pid":(\d+)/.exec(readFileSync(join(directory, name), 'utf8'))?.[1];
+    if (pid === undefined || !isOurs(Number(pid))) continue;
+    process.kill(Number(pid), 'SIGTERM');
+  }
+}
+
+function isOurs(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0command\0run\0');
+  } catch {
+    return false;
+  }
 }

@@ -7,6 +7,7 @@ import { lookAtCommand } from '../commands/look.ts';
 import { openCommand } from '../commands/open.ts';
 import { commandKey } from '../commands/records.ts';
 import type { Turns } from '../commands/sweep.ts';
+import { requireSection } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { UnavailableError } from '../errors.ts';
 import { type Answer, ApiError, type ApiRequest, type Route, readJsonBody } from '../server/route.ts';
@@ -38,7 +39,8 @@ function idOf({ params }: ApiRequest): string {
 }
 
 async function handleGet(ctx: Context, request: ApiRequest): Promise<Answer> {
-  const answer = await lookAtCommand(ctx, idOf(request));
+  const { liveOutput } = requireSection(ctx.config, 'commands');
+  const answer = await lookAtCommand(ctx, idOf(request), liveOutput);
   if (answer === undefined) throw new ApiError(404, errorTexts.unknownJob);
   return { status: 200, json: answer };
 }

@@ -14,8 +14,12 @@ type LookContext = SettleContext & Pick<BaseContext, 'signal'>;
 /** Whoever took a command starts it at once. After so long it has been lost between the two. */
 const startMs = 5_000;
 
-/** Undefined where there is none, or none any more. */
-export async function lookAtCommand(ctx: LookContext, jobId: string): Promise<JobAnswer | undefined> {
+/** Undefined where there is none, or none any more. `isLive`: what it has printed so far is told. */
+export async function lookAtCommand(
+  ctx: LookContext,
+  jobId: string,
+  isLive = false,
+): Promise<JobAnswer | undefined> {
   const key = commandKey(jobId);
   const record = await readRecord(ctx, key);
   if (record === undefined) return undefined;
@@ -23,14 +27,21 @@ export async function lookAtCommand(ctx: LookContext, jobId: string): Promise<Jo
   if (record.jobId !== jobId) return undefined;
   if (isEnded(record.state)) return await renderEnded(ctx, key, record);
   if (await isCancelled(ctx, key, record)) return undefined;
-  if (findLoss(record, await readBootId()) !== undefined) {
-    // It may have ended between the two looks: then nobody has anything to settle, and the record says how.
-    const settled = (await settleCommand(ctx, key)) ?? (await readRecord(ctx, key));
-    if (settled === undefined) return undefined;
-    if (settled !== 'damaged' && isEnded(settled.state)) return await renderEnded(ctx, key, settled);
-  }
+  if (findLoss(record, await readBootId()) !== undefined) return await lookAtLost(ctx, key);
   await startLost(ctx, key, record);
-  return { status: 'running', exit_code: 0, output: '' };
+  return await renderRunning(ctx, key, isLive);
+}
+
+/** It may have ended between the two looks: then nobody has anything to settle, and the record says how. */
+async function lookAtLost(ctx: LookContext, key: string): Promise<JobAnswer | undefined> {
+  const record = (await settleCommand(ctx, key)) ?? (await readRecord(ctx, key));
+  if (record === undefined) return undefined;
+  if (record === 'damaged') return renderFailure(-1, errorTexts.damaged, '');
+  return isEnded(record.state) ? await renderEnded(ctx, key, record) : await renderRunning(ctx, key, false);
+}
+
+async function renderRunning(ctx: LookContext, key: string, isLive: boolean): Promise<JobAnswer> {
+  return { status: 'running', exit_code: 0, output: isLive ? await readOutput(ctx, key) : '' };
 }
 
 async function startLost(ctx: LookContext, key: string, { state, acceptedAt }: CommandRecord): Promise<void> {

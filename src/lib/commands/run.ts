@@ -16,6 +16,7 @@ import type { Outcome } from '../outcome.ts';
 import { type CommandEnd, runCommand } from '../runner/run.ts';
 import { isCancelled, readRecord, removeCommand, writeOutput, writeRecord } from './book.ts';
 import { toEndedState } from './end.ts';
+import { keepLiveOutput } from './live-output.ts';
 import { type CommandRecord, commandKey, isEnded, type ProcessName } from './records.ts';
 import { findLoss, settle } from './settle.ts';
 import { findUser } from './user.ts';
@@ -103,9 +104,10 @@ async function finish(ctx: Context, key: string, running: Running, end: CommandE
 type RequestOptions = RunCommandOptions & { signal: AbortSignal };
 
 async function runRequest(ctx: Context, running: Running, options: RequestOptions): Promise<CommandEnd> {
-  const { user, maxOutputBytes } = requireSection(ctx.config, 'commands');
+  const { user, maxOutputBytes, liveOutput } = requireSection(ctx.config, 'commands');
   const { request } = running.state;
   const scratchDir = join(ctx.paths.runDir, 'commands');
+  const live = liveOutput ? keepLiveOutput(ctx, commandKey(running.jobId), maxOutputBytes) : undefined;
   let named: Promise<void> = Promise.resolve();
   try {
     const { ids, env } = await findUser(ctx, user);
@@ -117,12 +119,13 @@ async function runRequest(ctx: Context, running: Running, options: RequestOption
       onStarted: (pid) => {
         named = nameGroup(ctx, running, pid);
       },
+      sink: (chunk) => live?.add(chunk),
     });
   } catch (error) {
     const output = { bytes: new Uint8Array(), isCut: false };
     return { kind: 'not-started', message: describeError(error), output };
   } finally {
-    await named;
+    await Promise.all([named, live?.stop()]);
   }
 }
 

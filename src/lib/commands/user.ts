@@ -15,13 +15,13 @@ const askMs = 10_000;
 export async function findUser({ signal }: Pick<BaseContext, 'signal'>, name: string): Promise<CommandUser> {
   if (name === 'root') return { ids: undefined, env: { HOME: '/root', USER: 'root', LOGNAME: 'root' } };
   const line = await askPasswd(name, signal);
-  const [, , uid = '', gid = '', , home = '/'] = line.split(':');
+  const [user = '', , uid = '', gid = '', , home = '/'] = line.split(':');
   if (!/^\d+$/.test(uid) || !/^\d+$/.test(gid)) {
     throw new ConfigError(`cannot run commands as ${JSON.stringify(name)}: the machine has no such user`);
   }
   return {
     ids: { uid: Number(uid), gid: Number(gid) },
-    env: { HOME: home, USER: name, LOGNAME: name },
+    env: { HOME: home, USER: user, LOGNAME: user },
   };
 }
 

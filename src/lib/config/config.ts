@@ -91,6 +91,8 @@ export type CommandsConfig = {
   jobRetentionMs: number;
   proxyDrainTimeoutMs: number;
   user: string;
+  /** A command that runs tells what it has printed; without it nothing, as in the original. */
+  liveOutput: boolean;
   /** Of the management API; with `caPath` callers show a certificate of that authority. */
   tls?: { certPath: string; keyPath: string; caPath?: string };
 };

@@ -129,6 +129,7 @@ export const commandsSchema = z.strictObject({
   job_retention: duration.optional(),
   proxy_drain_timeout: duration.optional(),
   user: userName.optional(),
+  live_output: z.boolean().optional().describe('tell what a command has printed while it runs, too'),
   tls: z
     .strictObject({
       cert_path: absolutePath.optional(),

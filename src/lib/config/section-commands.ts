@@ -17,10 +17,11 @@ export function readCommands(section: CommandsSection): CommandsConfig {
     token: readToken(section),
     centralBaseUrl: readCentralUrl(section),
     heartbeatIntervalMs: toMsOr(value.heartbeat_interval, 15_000),
-    maxOutputBytes: value.max_output_bytes || 65_536,
+    maxOutputBytes: readOutputLimit(section),
     jobRetentionMs: toMsOr(value.job_retention, 3_600_000),
     proxyDrainTimeoutMs: toMsOr(value.proxy_drain_timeout, 30_000),
     user: value.user ?? 'root',
+    liveOutput: value.live_output ?? false,
     ...readTls(section),
   };
   checkAddresses(section, commands);
@@ -48,6 +49,17 @@ function readToken(section: CommandsSection): string {
     section.report(['token'], 'must be printable ASCII without blanks, as it travels in a header');
   }
   return token ?? '';
+}
+
+/** Of each command that runs so much is in memory, and of each that is asked for once more. */
+const mostOutputBytes = 16 * 1024 * 1024;
+
+function readOutputLimit(section: CommandsSection): number {
+  const bytes = section.value.max_output_bytes || 65_536;
+  if (bytes > mostOutputBytes) {
+    section.warn(`commands.max_output_bytes ${bytes} is too much: ${mostOutputBytes} are kept`);
+  }
+  return Math.min(bytes, mostOutputBytes);
 }
 
 function readTls(section: CommandsSection): Pick<CommandsConfig, 'tls'> {

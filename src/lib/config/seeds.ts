@@ -38,7 +38,7 @@ const formats: Record<SeedSection, SeedFormat> = {
   },
   commands: {
     parse: parseGoYaml,
-    schema: commandsSchema.omit({ file: true, user: true, tls: true }),
+    schema: commandsSchema.omit({ file: true, user: true, live_output: true, tls: true }),
     scalars: [
       { path: ['machine_id'], parse: parseInteger },
       { path: ['max_output_bytes'], parse: parseInteger },

@@ -120,6 +120,7 @@ function describeCommands(commands: CommandsConfig): ShownConfig {
     job_retention: exactDuration(commands.jobRetentionMs),
     proxy_drain_timeout: exactDuration(commands.proxyDrainTimeoutMs),
     user: commands.user,
+    live_output: commands.liveOutput,
     tls: tls && withoutUndefined({ cert_path: tls.certPath, key_path: tls.keyPath, ca_path: tls.caPath }),
   });
 }

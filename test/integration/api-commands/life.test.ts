@@ -3,7 +3,8 @@ import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from '
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { type CommandsNode, makeCommandsNode } from '../../support/commands-node.ts';
+import { createAgendaClient } from '../../support/agenda/client.ts';
+import { type CommandsNode, makeCommandsNode, nodeToken } from '../../support/commands-node.ts';
 import { startProcess } from '../../support/programs.ts';
 
 const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -164,6 +165,26 @@ describe('a command', () => {
     expect(await client.wait('a')).toMatchObject({
       ...{ status: 'failed', output: '' },
       error: 'cannot run commands as "no-such-user": the machine has no such user',
+    });
+  });
+});
+
+describe('live output', () => {
+  it('is told while a command runs, where the section wants it (A38)', async () => {
+    const node = makeCommandsNode({ live_output: true, max_output_bytes: 40 });
+    const { port } = await node.serve();
+    const go = join(node.root, 'go');
+    const client = createAgendaClient({ port, token: nodeToken, isLive: true });
+    await client.dispatch(shell('a', `seq 100; until [ -e ${go} ]; do sleep 0.05; done; echo end`));
+    const tail = '...[truncated]...\n94\n95\n96\n97\n98\n99\n100\n';
+    await expect
+      .poll(() => client.look('a'), { timeout: 20_000 })
+      .toEqual({
+        ...{ status: 'running', exit_code: 0, output: tail },
+      });
+    writeFileSync(go, '');
+    expect(await client.wait('a')).toMatchObject({
+      output: '...[truncated]...\n5\n96\n97\n98\n99\n100\nend\n',
     });
   });
 });

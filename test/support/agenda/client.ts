@@ -58,9 +58,10 @@ export type AgendaClient = {
   wait(id: string): Promise<JobView>;
 };
 
-export type ClientOptions = { port: number; token: string | undefined; agent?: Agent };
+/** `isLive`: the node was told to tell what runs has printed. */
+export type ClientOptions = { port: number; token: string | undefined; agent?: Agent; isLive?: boolean };
 
-export function createAgendaClient({ port, token, agent }: ClientOptions): AgendaClient {
+export function createAgendaClient({ port, token, agent, isLive = false }: ClientOptions): AgendaClient {
   const call = async (method: string, path: string, body?: unknown): Promise<RawAnswer> =>
     await callRaw(port, {
       method,
@@ -91,7 +92,7 @@ export function createAgendaClient({ port, token, agent }: ClientOptions): Agend
     },
     look: async (id) => {
       const answer = await call('GET', jobPath(id));
-      return answer.status === 200 ? readJob(answer) : readRefusal(answer, [401, 404]);
+      return answer.status === 200 ? readJob(answer, isLive) : readRefusal(answer, [401, 404]);
     },
     delete: async (id) => {
       const answer = await call('DELETE', jobPath(id));
@@ -112,7 +113,7 @@ export function createAgendaClient({ port, token, agent }: ClientOptions): Agend
   return client;
 }
 
-function readJob(answer: RawAnswer): JobView {
+function readJob(answer: RawAnswer, isLive: boolean): JobView {
   const view = readObject(answer, 200, ['status', 'exit_code', 'output', 'error']);
   const { status, exit_code: code, output, error } = view;
   require(status === 'running' || status === 'success' || status === 'failed', answer, 'status');
@@ -122,7 +123,7 @@ function readJob(answer: RawAnswer): JobView {
     ? typeof error === 'string' && error !== ''
     : error === undefined, answer, 'error');
   // While it runs there is nothing to tell yet.
-  require(status !== 'running' || (code === 0 && output === ''), answer, 'running');
+  require(status !== 'running' || (code === 0 && (isLive || output === '')), answer, 'running');
   require(status !== 'success' || code === 0, answer, 'success');
   require(status !== 'failed' || code !== 0, answer, 'failed');
   return view as JobView;

@@ -27,6 +27,7 @@ describe('section commands', () => {
       jobRetentionMs: 3_600_000,
       proxyDrainTimeoutMs: 30_000,
       user: 'root',
+      liveOutput: false,
     });
     expect(config.warnings).toEqual([]);
   });
@@ -58,6 +59,7 @@ describe('section commands', () => {
       jobRetentionMs: 7_200_000,
       proxyDrainTimeoutMs: 250,
       user: 'root',
+      liveOutput: false,
     });
   });
 
@@ -71,6 +73,13 @@ describe('section commands', () => {
       65_536,
       3_600_000,
     ]);
+  });
+
+  it('keeps no more output than there is room for, and says so (A23)', async () => {
+    const home = await createHome(`${minimal}max_output_bytes: 16777217\n`);
+    const config = await home.load();
+    expect(config.commands?.maxOutputBytes).toBe(16_777_216);
+    expect(config.warnings).toEqual(['commands.max_output_bytes 16777217 is too much: 16777216 are kept']);
   });
 
   it('takes the user from reeve.yaml', async () => {
