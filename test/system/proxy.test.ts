@@ -69,6 +69,11 @@ describeHost('the proxy of a node that runs commands', () => {
     expect(await ask()).toBe('502');
     await host.output(['reeve', 'proxy', 'set', 'blog', String(instancePort)]);
     expect(await ask()).toBe('200');
+    const put = ['-X', 'PUT', '-H', 'X-Agenda-Node-Token: tok', '-d', `{"port":${instancePort}}`];
+    const registered = await host.output(['curl', '-sS', ...put, 'http://127.0.0.1:7100/v1/proxy/shop']);
+    expect(JSON.parse(registered)).toEqual({ instance: 'shop', port: instancePort });
+    expect(await ask('http://127.0.0.1:7200/i/shop/')).toBe('200');
+    await host.output(['reeve', 'proxy', 'remove', 'shop']);
     expect(await host.output(['reeve', 'proxy', 'sync'])).toBe('HAProxy has 1 instance\n');
     expect(await host.output(['systemctl', '--failed', '--quiet', '--no-legend'])).toBe('');
   });

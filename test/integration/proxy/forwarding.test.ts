@@ -1,8 +1,11 @@
 // What the proxy passes on and what it answers by itself: every status of the wire, and the request as the instance gets it.
+import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { removeInstance } from '../../../src/lib/proxy/set.ts';
+import { countTunnels } from '../../../src/lib/proxy/tunnels.ts';
 import { startBackendServer } from '../../support/backend-servers.ts';
+import { until } from '../../support/balanced.ts';
 import { freePort } from '../../support/ports.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { askProxy, openTunnel, upgradeFields } from '../../support/proxy-client.ts';
@@ -111,16 +114,18 @@ describe('a plain request', () => {
   });
 
   it.each([
-    ['nobody listens', undefined],
-    ['the connection is cut', 'cut'],
-  ] as const)('is 502 where %s (A59)', async (_, status) => {
+    ['nobody listens', undefined, 'cannot reach instance: a\n'],
+    ['the connection is cut', 'cut', 'no answer of instance: a\n'],
+  ] as const)('is 502 where %s (A59)', async (_, status, told) => {
     const proxy = await startProxy();
     const instance = await startBackendServer('it');
     if (status !== undefined) instance.status = status;
     await proxy.set('a', status === undefined ? await freePort() : instance.backend.port);
     const startedAt = performance.now();
     for (const method of ['GET', 'POST']) {
-      expect((await askProxy(proxy.port, '/i/a/x', { method })).status).toBe(502);
+      const { status: answered, body, head } = await askProxy(proxy.port, '/i/a/x', { method });
+      expect([answered, body]).toEqual([502, told]);
+      expect(head.toLowerCase()).toContain('x-content-type-options: nosniff');
     }
     // HAProxy's own second attempt would wait a second.
     expect(performance.now() - startedAt).toBeLessThan(1000);
@@ -173,6 +178,18 @@ describe('an upgrade', () => {
       '200 OK',
     );
     expect(instance.heads[0]?.toLowerCase()).toContain('upgrade: tcp');
+  });
+
+  it('that the instance never answers is 502 after ten seconds, and no tunnel any more', async () => {
+    const proxy = await startProxy();
+    const silent = createServer((socket) => void socket.on('error', () => {}));
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void silent.close());
+    await proxy.set('a', (silent.address() as AddressInfo).port);
+    const startedAt = performance.now();
+    await expect(openTunnel(proxy.port, '/i/a/')).rejects.toThrow('HTTP/1.1 502 ');
+    expect(performance.now() - startedAt).toBeGreaterThan(9_000);
+    await until(async () => (await countTunnels(proxy.ctx)).total === 0);
   });
 
   it('stays open however long nobody says anything, longer than all that bounds a handshake', async () => {
