@@ -25,6 +25,9 @@ export type RunCommandOptions = { waitMs: number; deadlineMs?: number };
 
 /** Between SIGTERM and SIGKILL. */
 const killGraceMs = 5_000;
+/** For the record of an end: within the time that the unit has beside the command's. */
+const patienceMs = 120_000;
+const againMs = 2_000;
 /** How soon a command that was deleted is told so, where no unit is stopped. */
 const lookMs = 200;
 
@@ -97,8 +100,25 @@ async function finish(ctx: Context, key: string, running: Running, end: CommandE
   await writeOutput(ctx, key, renderOutput(end.output, maxOutputBytes)).catch((error: unknown) => {
     ctx.log.error(`the output of command ${jobId} is lost: ${describeError(error)}`);
   });
-  await writeRecord(ctx, ended);
+  await writeEnd(ctx, ended);
+  // Deleted meanwhile: whoever did that has left it to us, or waits for our lock.
+  if (await isCancelled(ctx, key, running)) await removeCommand(ctx, key);
   return renderEnd(ended);
+}
+
+/** Nobody else knows how it ended: a disk that is full for a while is waited for. */
+async function writeEnd(ctx: Context, ended: CommandRecord): Promise<void> {
+  const lastMs = performance.now() + patienceMs;
+  for (;;) {
+    try {
+      await writeRecord(ctx, ended);
+      return;
+    } catch (error) {
+      if (ctx.signal.aborted || performance.now() > lastMs) throw error;
+      ctx.log.warning(`the end of command ${ended.jobId} waits for its record: ${describeError(error)}`);
+    }
+    await ctx.clock.sleep(againMs, ctx.signal);
+  }
 }
 
 type RequestOptions = RunCommandOptions & { signal: AbortSignal };

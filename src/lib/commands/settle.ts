@@ -82,13 +82,14 @@ export async function endRemains({ state, bootId }: CommandRecord): Promise<void
   }
 }
 
-/** Undefined where another has it, without waiting. The lock's file goes with it: the command has ended, or is no more. */
+/** Undefined where another has it. The lock's file goes with it: the command has ended, or is no more. */
 export async function underLock<Value>(
   { paths, command, runId, clock }: SettleContext,
   key: string,
   work: () => Promise<Value>,
+  waitMs = 0,
 ): Promise<Value | undefined> {
-  const request = { command: `reeve ${command}`, runId, clock };
+  const request = { command: `reeve ${command}`, runId, clock, waitMs };
   const lock = await acquireLock(paths.locksDir, commandLock(key), request).catch((error: unknown) => {
     if (error instanceof BusyError) return undefined;
     throw error;

@@ -1,0 +1,165 @@
+// `reeve command run` by itself: what it does to its machine, to a full disk, and to a command that does not end.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, inject, it } from 'vitest';
+import { lookAtCommand } from '../../../src/lib/commands/look.ts';
+import { runCommandById } from '../../../src/lib/commands/run.ts';
+import { loadConfig } from '../../../src/lib/config/load.ts';
+import { resolvePaths } from '../../../src/lib/config/paths.ts';
+import type { Context } from '../../../src/lib/context.ts';
+import { createLog } from '../../../src/lib/report/log.ts';
+import { systemClock } from '../../../src/lib/time.ts';
+import { type CommandsNode, makeCommandsNode } from '../../support/commands-node.ts';
+import { fillDisk, mountSmall } from '../../support/full-disk.ts';
+import { startProcess } from '../../support/programs.ts';
+
+const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+
+function accept(node: CommandsNode, text: string): void {
+  const request = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: text };
+  const acceptedAt = new Date().toISOString();
+  node.writeRecord('a', {
+    jobId: 'a',
+    generation: 'g',
+    acceptedAt,
+    bootId,
+    state: { kind: 'accepted', request },
+  });
+}
+
+async function contextOf(node: CommandsNode): Promise<Context> {
+  const paths = resolvePaths({}, node.env);
+  const log = createLog({
+    ...{ invocation: { journal: false, unit: false, colour: false }, level: 'error', runId: 'run-1' },
+    write: () => {},
+  });
+  const base = {
+    ...{ runId: 'run-1', command: 'command run', paths, overrides: {}, clock: systemClock, log },
+    ...{ signal: new AbortController().signal, interactive: false },
+  };
+  return { ...base, config: await loadConfig(paths, {}) };
+}
+
+const stateOf = (node: CommandsNode): Record<string, unknown> =>
+  node.record('a')['state'] as Record<string, unknown>;
+
+async function until(what: () => boolean): Promise<void> {
+  for (let left = 1_000; !what(); left -= 1) {
+    if (left === 0) throw new Error('it has not come');
+    await sleep(20);
+  }
+}
+
+describe('reeve command run', () => {
+  it('ends a command that takes too long, with all that it has started (A50)', async () => {
+    const node = makeCommandsNode();
+    const alive = join(node.root, 'alive');
+    accept(node, `echo begun; (trap '' TERM; while :; do date > ${alive}; sleep 0.02; done) & wait`);
+    const ctx = await contextOf(node);
+    const startedAtMs = performance.now();
+    await runCommandById(ctx, 'a', { waitMs: 0, deadlineMs: 500 });
+    expect(performance.now() - startedAtMs).toBeLessThan(12_000);
+    expect(await lookAtCommand(ctx, 'a')).toEqual({
+      ...{ status: 'failed', exit_code: -1, output: 'begun\n' },
+      error: 'context deadline exceeded',
+    });
+    writeFileSync(alive, 'last');
+    await sleep(200);
+    expect(readFileSync(alive, 'utf8')).toBe('last');
+  });
+
+  it('gives a command nothing of its own environment', async () => {
+    const node = makeCommandsNode();
+    accept(node, 'env | sort');
+    const env = { ...node.env, AWS_SECRET_ACCESS_KEY: 'hunter2', INVOCATION_ID: 'x', NOTIFY_SOCKET: '/x' };
+    expect((await startProcess(inject('reeveBin'), ['command', 'run', '--', 'a'], env).ended).status).toBe(0);
+    const names = readFileSync(join(node.stateDir, 'commands/a.output'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=')[0]);
+    const allowed = [
+      'HOME',
+      'LANG',
+      'LC_ALL',
+      'LOGNAME',
+      'PATH',
+      'PWD',
+      'SHLVL',
+      'TZ',
+      'TMPDIR',
+      'USER',
+      'SSL_CERT_FILE',
+      '_',
+      'OLDPWD',
+    ];
+    expect(names.filter((name) => !allowed.includes(name ?? ''))).toEqual([]);
+    expect(names).toEqual(expect.arrayContaining(['HOME', 'LOGNAME', 'PATH', 'USER']));
+  });
+
+  it('holds no more memory for a gigabyte of output than for none (A54)', async () => {
+    const node = makeCommandsNode();
+    accept(node, 'head -c 1073741824 /dev/zero | tr "\\0" x; echo end');
+    const process = startProcess(inject('reeveBin'), ['command', 'run', '--', 'a'], node.env);
+    let mostKb = 0;
+    let isOver = false;
+    void process.ended.then(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      const text = existsSync(`/proc/${process.pid}/status`)
+        ? readFileSync(`/proc/${process.pid}/status`, 'utf8')
+        : '';
+      mostKb = Math.max(mostKb, Number(/VmHWM:\s+(\d+)/.exec(text)?.[1] ?? 0));
+      await sleep(50);
+    }
+    expect((await process.ended).status).toBe(0);
+    expect(stateOf(node)).toMatchObject({ kind: 'success' });
+    const output = readFileSync(join(node.stateDir, 'commands/a.output'), 'utf8');
+    expect([output.length, output.slice(0, 19), output.slice(-5)]).toEqual([
+      65_536,
+      '...[truncated]...\nx',
+      'xend\n',
+    ]);
+    console.log(`memory of a command that prints 1 GB: ${(mostKb / 1024).toFixed(0)} MB`);
+    expect(mostKb).toBeLessThan(200 * 1024);
+  });
+
+  it('tells how a command ended once a full disk has room again', async () => {
+    const node = makeCommandsNode();
+    mountSmall(node.stateDir, 'size=512k');
+    mkdirSync(join(node.stateDir, 'commands'));
+    const go = join(node.root, 'go');
+    accept(node, `until [ -e ${go} ]; do sleep 0.05; done; echo printed; exit 3`);
+    const running = startProcess(inject('reeveBin'), ['command', 'run', '--', 'a'], node.env);
+    await until(() => 'group' in stateOf(node));
+    const makeRoom = fillDisk(node.stateDir);
+    writeFileSync(go, '');
+    await running.waitFor('waits for its record');
+    expect(stateOf(node)['kind']).toBe('running');
+    makeRoom();
+    expect((await running.ended).status).toBe(0);
+    expect(stateOf(node)).toMatchObject({ kind: 'failed', exitCode: 3, error: 'exit status 3' });
+    expect(readdirSync(join(node.stateDir, 'commands')).filter((name) => name.startsWith('.'))).toEqual([]);
+  });
+
+  it('has nothing to do for a command that is no more, and refuses one whose record is damaged', async () => {
+    const node = makeCommandsNode();
+    expect(await node.reeve('command', 'run', '--', 'nobody')).toMatchObject({ status: 0 });
+    accept(node, 'true');
+    writeFileSync(join(node.stateDir, 'commands/a.json'), '{}');
+    expect(await node.reeve('command', 'run', '--', 'a')).toMatchObject({ status: 65 });
+    expect(readFileSync(join(node.stateDir, 'commands/a.json'), 'utf8')).toBe('{}');
+  });
+
+  it('is busy where another one has the command, and says so with 75', async () => {
+    const node = makeCommandsNode();
+    accept(node, 'sleep 1');
+    const first = startProcess(inject('reeveBin'), ['command', 'run', '--', 'a'], node.env);
+    await until(() => 'group' in stateOf(node));
+    expect(await node.reeve('command', 'run', '--', 'a')).toMatchObject({ status: 75 });
+    expect(await node.reeve('command', 'run', '--wait', '20', '--', 'a')).toMatchObject({ status: 0 });
+    expect((await first.ended).status).toBe(0);
+    expect(stateOf(node)).toMatchObject({ kind: 'success' });
+  });
+});
