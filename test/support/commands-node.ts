@@ -8,6 +8,8 @@ import { holdPublicSocket, holdSocket, type SocketHolder } from './socket-holder
 import { makeTempDir } from './temp.ts';
 
 export const nodeToken = 'tok-3f9c';
+/** What a node takes this boot for. */
+export const nodeBoot = 'boot-1';
 
 export type CommandsNode = {
   readonly root: string;
@@ -40,6 +42,8 @@ export function makeCommandsNode(section: Readonly<Record<string, unknown>> = {}
     REEVE_RUN: join(root, 'run'),
     REEVE_CACHE: join(root, 'cache'),
   };
+  mkdirSync(join(root, 'run'));
+  writeFileSync(join(root, 'run/boot'), `${nodeBoot}\n`);
   const at = (name: string): string => join(stateDir, 'commands', name);
   const hold = async (idleSeconds = 5): Promise<SocketHolder> => {
     const holder = await holdSocket(['api', 'commands', '--idle', String(idleSeconds)], env);

@@ -38,7 +38,7 @@ async function remove(ctx: DeleteContext, key: string, waitMs: number): Promise<
     key,
     async () => {
       const last = await readRecord(ctx, key);
-      if (last !== undefined && last !== 'damaged') await endRemains(last);
+      if (last !== undefined && last !== 'damaged') endRemains(last);
       await removeCommand(ctx, key);
       return true;
     },

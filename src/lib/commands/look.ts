@@ -3,8 +3,8 @@
 import { errorTexts, type JobAnswer } from '../agenda/wire.ts';
 import type { BaseContext } from '../context.ts';
 import { describeError } from '../errors.ts';
-import { readBootId } from '../host/processes.ts';
 import { isCancelled, readOutput, readRecord } from './book.ts';
+import { findBootId } from './boot.ts';
 import { type CommandRecord, commandKey, isEnded } from './records.ts';
 import { findLoss, type SettleContext, settleCommand } from './settle.ts';
 import { startCommand } from './start.ts';
@@ -27,7 +27,7 @@ export async function lookAtCommand(
   if (record.jobId !== jobId) return undefined;
   if (isEnded(record.state)) return await renderEnded(ctx, key, record);
   if (await isCancelled(ctx, key, record)) return undefined;
-  if (findLoss(record, await readBootId()) !== undefined) return await lookAtLost(ctx, key);
+  if (findLoss(record, await findBootId(ctx.paths)) !== undefined) return await lookAtLost(ctx, key);
   await startLost(ctx, key, record);
   return await renderRunning(ctx, key, isLive);
 }

@@ -3,9 +3,9 @@
 import type { JobRequest } from '../agenda/wire.ts';
 import type { BaseContext } from '../context.ts';
 import { describeError, UnavailableError } from '../errors.ts';
-import { readBootId } from '../host/processes.ts';
 import { newRunId } from '../ids.ts';
 import { isCancelled, makeRecord, readRecord } from './book.ts';
+import { requireBootId } from './boot.ts';
 import { type CommandRecord, commandKey, isEnded } from './records.ts';
 import { failCommand, type SettleContext, settleCommand } from './settle.ts';
 import { startCommand } from './start.ts';
@@ -28,7 +28,7 @@ export async function openCommand(
     jobId: request.jobId,
     generation: newRunId(ctx.clock.now()),
     acceptedAt: ctx.clock.now().toISOString(),
-    bootId: await readBootId(),
+    bootId: await requireBootId(ctx.paths),
     state: { kind: 'accepted', request },
   };
   if ((await makeRecord(ctx, record)) === 'known') return 'known';

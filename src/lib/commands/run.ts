@@ -9,12 +9,13 @@ import { requireSection } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError, InputError } from '../errors.ts';
 import { isSystemdRunning, runSystemctl } from '../exec/systemd.ts';
-import { readBootId, readStartTime } from '../host/processes.ts';
+import { readStartTime } from '../host/processes.ts';
 import { acquireLock } from '../lock/flock.ts';
 import { commandLock } from '../lock/names.ts';
 import type { Outcome } from '../outcome.ts';
 import { type CommandEnd, runCommand } from '../runner/run.ts';
 import { isCancelled, readRecord, removeCommand, writeOutput, writeRecord } from './book.ts';
+import { findBootId } from './boot.ts';
 import { toEndedState } from './end.ts';
 import { keepLiveOutput } from './live-output.ts';
 import { type CommandRecord, commandKey, isEnded, type ProcessName } from './records.ts';
@@ -56,7 +57,8 @@ async function runUnderLock(ctx: Context, key: string, options: RunCommandOption
     return { outcome: 'nothing-to-do', text: [`command ${jobId} was deleted`] };
   }
   // Whoever ran it is gone, as its lock is ours.
-  const loss = findLoss(record, await readBootId()) ?? (state.kind === 'running' ? errorTexts.killed : '');
+  const loss =
+    findLoss(record, await findBootId(ctx.paths)) ?? (state.kind === 'running' ? errorTexts.killed : '');
   if (loss !== '') return renderEnd(await settle(ctx, record, loss));
   return await perform(ctx, record, options);
 }

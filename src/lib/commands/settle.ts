@@ -3,20 +3,20 @@
 import { errorTexts } from '../agenda/wire.ts';
 import type { BaseContext } from '../context.ts';
 import { BusyError, describeError } from '../errors.ts';
-import { readBootId, readStartTime } from '../host/processes.ts';
+import { readStartTime } from '../host/processes.ts';
 import { acquireLock } from '../lock/flock.ts';
 import { commandLock } from '../lock/names.ts';
 import { isCancelled, readRecord, removeCommand, writeRecord } from './book.ts';
+import { findBootId } from './boot.ts';
 import { type CommandRecord, commandKey, type EndedState, isEnded, type ProcessName } from './records.ts';
 
 export type SettleContext = Pick<BaseContext, 'paths' | 'clock' | 'log' | 'runId' | 'command'>;
 
 /** Why nobody runs it any more. Undefined: it has ended, somebody runs it, or it is about to be run. */
-export function findLoss({ state, bootId }: CommandRecord, bootNow: string): string | undefined {
-  if (isEnded(state)) return undefined;
+export function findLoss({ state, bootId }: CommandRecord, bootNow: string | undefined): string | undefined {
+  if (isEnded(state) || (state.kind === 'running' && isAlive(state.runner))) return undefined;
   if (bootId !== bootNow) return errorTexts.reboot;
-  if (state.kind === 'accepted' || isAlive(state.runner)) return undefined;
-  return errorTexts.killed;
+  return state.kind === 'accepted' ? undefined : errorTexts.killed;
 }
 
 function isAlive({ pid, startTime }: ProcessName): boolean {
@@ -31,7 +31,7 @@ export async function settleCommand(ctx: SettleContext, key: string): Promise<Co
   return await underLock(ctx, key, async () => {
     const record = await readRecord(ctx, key);
     if (record === undefined || record === 'damaged') return undefined;
-    const error = findLoss(record, await readBootId());
+    const error = findLoss(record, await findBootId(ctx.paths));
     return error === undefined ? undefined : await settle(ctx, record, error);
   });
 }
@@ -53,7 +53,7 @@ export async function settle(
 ): Promise<CommandRecord> {
   const { state, ...rest } = record;
   const key = commandKey(record.jobId);
-  await endRemains(record);
+  endRemains(record);
   const ended: EndedState = {
     kind: 'failed',
     ...('startedAt' in state && state.startedAt !== undefined ? { startedAt: state.startedAt } : {}),
@@ -71,10 +71,9 @@ export async function settle(
 }
 
 /** Ends what is left running of a command that nobody runs. Assumes the command's lock. */
-export async function endRemains({ state, bootId }: CommandRecord): Promise<void> {
-  if (state.kind !== 'running' || state.group === undefined || bootId !== (await readBootId())) return;
+export function endRemains({ state }: CommandRecord): void {
   // Only while its leader is there: else the number may be another's.
-  if (!isAlive(state.group)) return;
+  if (state.kind !== 'running' || state.group === undefined || !isAlive(state.group)) return;
   try {
     process.kill(-state.group.pid, 'SIGKILL');
   } catch {

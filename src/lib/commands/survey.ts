@@ -2,10 +2,10 @@
 import { readdir } from 'node:fs/promises';
 import { mapBounded } from '../bounded.ts';
 import { systemErrorCode } from '../errors.ts';
-import { readBootId } from '../host/processes.ts';
 import { externalIdPattern } from '../ids.ts';
 import { fileError } from '../state/file-error.ts';
 import { type BookContext, readRecord } from './book.ts';
+import { findBootId } from './boot.ts';
 import { commandsDir } from './records.ts';
 import { findLoss } from './settle.ts';
 
@@ -26,7 +26,7 @@ export type CommandsSurvey = {
 const atOnce = 32;
 
 export async function surveyCommands(ctx: BookContext): Promise<CommandsSurvey> {
-  const bootId = await readBootId();
+  const bootId = await findBootId(ctx.paths);
   const running: { jobId: string; startedAt: string }[] = [];
   const [lost, damaged]: [string[], string[]] = [[], []];
   const counts = { waiting: 0, succeeded: 0, failed: 0 };

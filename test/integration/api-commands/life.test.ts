@@ -4,14 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createAgendaClient } from '../../support/agenda/client.ts';
-import { type CommandsNode, makeCommandsNode, nodeToken } from '../../support/commands-node.ts';
+import { type CommandsNode, makeCommandsNode, nodeBoot, nodeToken } from '../../support/commands-node.ts';
 import { startProcess } from '../../support/programs.ts';
 
-const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 const request = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: 'echo ran' };
 const shell = (id: string, text: string) => ({ job_id: id, dir: '/', mode: 'shell', shell: text });
 const aRecord = (state: object, more: object = {}) => ({
-  ...{ jobId: 'a', generation: 'g-1', acceptedAt: '2026-06-04T03:00:00.000Z', bootId, state },
+  ...{ jobId: 'a', generation: 'g-1', acceptedAt: '2026-06-04T03:00:00.000Z', bootId: nodeBoot, state },
   ...more,
 });
 

@@ -10,11 +10,9 @@ import { resolvePaths } from '../../../src/lib/config/paths.ts';
 import type { Context } from '../../../src/lib/context.ts';
 import { createLog } from '../../../src/lib/report/log.ts';
 import { systemClock } from '../../../src/lib/time.ts';
-import { type CommandsNode, makeCommandsNode } from '../../support/commands-node.ts';
+import { type CommandsNode, makeCommandsNode, nodeBoot } from '../../support/commands-node.ts';
 import { fillDisk, mountSmall } from '../../support/full-disk.ts';
 import { startProcess } from '../../support/programs.ts';
-
-const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
 function accept(node: CommandsNode, text: string): void {
   const request = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: text };
@@ -23,7 +21,7 @@ function accept(node: CommandsNode, text: string): void {
     jobId: 'a',
     generation: 'g',
     acceptedAt,
-    bootId,
+    bootId: nodeBoot,
     state: { kind: 'accepted', request },
   });
 }

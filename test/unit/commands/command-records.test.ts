@@ -46,12 +46,24 @@ describe('the record of a command', () => {
 });
 
 describe('findLoss', () => {
-  it.each<[string, CommandRecord['state'], string, string | undefined]>([
+  it.each<[string, CommandRecord['state'], string | undefined, string | undefined]>([
     ['is about to run', { kind: 'accepted', request }, 'boot-1', undefined],
     ['runs', running, 'boot-1', undefined],
     ['has ended', { kind: 'success', startedAt: at, endedAt: at }, 'boot-2', undefined],
     ['was about to run before a reboot', { kind: 'accepted', request }, 'boot-2', 'interrupted by a reboot'],
-    ['ran before a reboot', running, 'boot-2', 'interrupted by a reboot'],
+    [
+      'ran before a reboot',
+      { ...running, runner: { ...me, startTime: '1' } },
+      'boot-2',
+      'interrupted by a reboot',
+    ],
+    [
+      'ran before the first one asked what boot this is',
+      { ...running, runner: { ...me, startTime: '1' } },
+      undefined,
+      'interrupted by a reboot',
+    ],
+    ['runs, whoever has lost the mark of this boot', running, undefined, undefined],
     [
       'lost its process',
       { ...running, runner: { pid: 4_194_303, startTime: '1' } },
