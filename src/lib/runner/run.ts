@@ -66,10 +66,11 @@ export async function runCommand(spec: CommandSpec, options: RunOptions): Promis
     if (typeof child === 'string') return { kind: 'not-started', message: child, output: ring.read() };
     const pid = child.pid as number;
     options.onStarted?.(pid);
-    const how = await waitForEnd(child, options);
-    // A shell is gone at once; what it had started may still be settling.
-    const isStopped = how.kind === 'deadline' || how.kind === 'cancelled';
-    await within(isStopped ? Math.max(options.killGraceMs, drainMs) : pipeGraceMs, closed);
+    const { how, stoppedAtMs } = await waitForEnd(child, options);
+    // A shell is gone at once; what it had started may still be settling, for what is left of the grace.
+    const leftMs =
+      stoppedAtMs === undefined ? pipeGraceMs : stoppedAtMs + options.killGraceMs - performance.now();
+    await within(Math.max(drainMs, leftMs), closed);
     await endGroup(pid);
     return { ...how, output: ring.read() };
   } finally {
@@ -135,15 +136,19 @@ type How =
   | { kind: Reason };
 type Reason = 'deadline' | 'cancelled';
 
-async function waitForEnd(child: ChildProcess, options: RunOptions): Promise<How> {
+/** `stoppedAtMs`: when it was told to end, where it was. */
+type End = { how: How; stoppedAtMs: number | undefined };
+
+async function waitForEnd(child: ChildProcess, options: RunOptions): Promise<End> {
   const pid = child.pid as number;
   const timers: NodeJS.Timeout[] = [];
   let reason: Reason | undefined;
-  return await new Promise<How>((resolve) => {
+  let stoppedAtMs: number | undefined;
+  return await new Promise<End>((resolve) => {
     const finish = (how: How): void => {
       for (const timer of timers) clearTimeout(timer);
       options.signal.removeEventListener('abort', onAbort);
-      resolve(how);
+      resolve({ how, stoppedAtMs });
     };
     const kill = (why: Reason): void => {
       signalGroup(pid, 'SIGKILL');
@@ -152,6 +157,7 @@ async function waitForEnd(child: ChildProcess, options: RunOptions): Promise<How
     const end = (why: Reason): void => {
       if (reason !== undefined) return;
       reason = why;
+      stoppedAtMs = performance.now();
       if (options.killGraceMs > 0) {
         signalGroup(pid, 'SIGTERM');
         timers.push(setTimeout(() => kill(why), options.killGraceMs));

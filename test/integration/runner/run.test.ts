@@ -196,6 +196,15 @@ describe('runCommand', () => {
     expect(end).toMatchObject({ kind: 'exited', code: 3 });
   });
 
+  it('gives what left the group with the pipe no second grace once it was told to end', async () => {
+    const mark = aMark();
+    const startedAtMs = performance.now();
+    const script = `trap '' TERM; setsid sleep ${mark} & while :; do sleep ${mark}; done`;
+    const end = await run(script, { deadlineMs: 300, killGraceMs: 1_000 });
+    expect(end).toMatchObject({ kind: 'deadline' });
+    expect(performance.now() - startedAtMs).toBeLessThan(2_300);
+  });
+
   it('waits for a command that has closed its output, and leaves nothing behind it', async () => {
     const mark = aMark();
     const end = await run(`exec >&- 2>&-; sleep ${mark} & sleep 0.5; exit 4`);
