@@ -1,0 +1,191 @@
+// A node that runs commands, as systemd has it: each in a unit of its own, which ends with all that it has started, whatever is
+// killed, stopped or rebooted on the way.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { JobView } from '../support/agenda/client.ts';
+import { type Host, startHost } from '../support/host.ts';
+import { provision } from '../support/installed.ts';
+import { describeHost, tellFigure } from '../support/system.ts';
+
+const token = 'tok-3f9c';
+const url = 'http://127.0.0.1:7100/v1';
+const section = { machine_id: 7, token, central_base_url: '', max_output_bytes: 1024 };
+const unitOf = (id: string): string => `reeve-command@${id}.service`;
+
+describeHost('a node that runs commands', () => {
+  let host: Host;
+  beforeAll(async () => {
+    host = startHost('web-1');
+    const directory = await provision(host);
+    await host.output([`${directory}/scripts/install`]);
+    await host.write('/etc/reeve/reeve.yaml', `${JSON.stringify({ commands: section })}\n`, '0600');
+    await host.output(['reeve', 'units', 'render', '--write']);
+  });
+  afterAll(() => host?.stop());
+
+  const call = async (
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<{ status: number; text: string }> => {
+    const data = body === undefined ? [] : ['-d', JSON.stringify(body)];
+    const argv = [
+      'curl',
+      '-sS',
+      '-m',
+      '60',
+      '-X',
+      method,
+      '-w',
+      '\n%{http_code}',
+      '-H',
+      `X-Agenda-Node-Token: ${token}`,
+    ];
+    const text = await host.output([...argv, ...data, `${url}${path}`]);
+    const [, said = '', status = ''] = /^([\s\S]*)\n(\d{3})$/.exec(text) ?? [];
+    return { status: Number(status), text: said };
+  };
+  const dispatch = async (id: string, shell: string, more: object = {}): Promise<void> => {
+    const answer = await call('POST', '/jobs', { job_id: id, mode: 'shell', shell, ...more });
+    expect(answer).toEqual({ status: 202, text: JSON.stringify({ job_id: id }) });
+  };
+  const look = async (id: string): Promise<JobView> => {
+    const { status, text } = await call('GET', `/jobs/${id}`);
+    expect([status, text]).toEqual([200, text]);
+    return JSON.parse(text) as JobView;
+  };
+  const ended = async (id: string): Promise<JobView> =>
+    await host.waitFor(`the end of command ${id}`, async () => {
+      const view = await look(id);
+      return view.status === 'running' ? undefined : view;
+    });
+  const isGone = async (id: string): Promise<void> => {
+    await host.waitFor(`the unit of command ${id} to be gone`, async () => {
+      const { LoadState, ActiveState } = await host.show(unitOf(id), 'LoadState', 'ActiveState');
+      return ActiveState === 'inactive' && LoadState !== '';
+    });
+    expect(await host.sh(`pgrep -fc '[m]ark-${id}' || true`)).toBe('0\n');
+    expect(
+      await host.sh(
+        `ls -d /sys/fs/cgroup/system.slice/system-reeve*/${unitOf(id)} /sys/fs/cgroup/systemd/system.slice/system-reeve*/${unitOf(id)} 2>/dev/null || true`,
+      ),
+    ).toBe('');
+  };
+  const hasBegun = async (id: string): Promise<void> => {
+    await host.waitFor(
+      `command ${id} to begin`,
+      async () => (await host.sh(`pgrep -fc '[m]ark-${id}' || true`)) !== '0\n',
+    );
+  };
+  /** Processes that ignore SIGTERM, in the group and out of it, named for the command. */
+  const stubborn = (id: string): string =>
+    `trap '' TERM; setsid sh -c 'trap "" TERM; while :; do sleep 1; done; : mark-${id}' & sh -c 'trap "" TERM; while :; do sleep 1; done; : mark-${id}' & while :; do sleep 1; done`;
+
+  it('answers on its socket, runs commands outside the API and any sandbox, and ends both', async () => {
+    expect((await call('GET', '/health')).status).toBe(200);
+    await dispatch(
+      'free',
+      'cat /proc/self/cgroup; touch /usr/local/here /root/here && grep CapEff /proc/self/status; umask',
+    );
+    const { output, ...end } = await ended('free');
+    expect(end).toEqual({ status: 'success', exit_code: 0 });
+    expect(output).toContain('reeve-command@free.service');
+    expect(output).toMatch(/^CapEff:\s+0000[0-9a-f]*[1-9a-f][0-9a-f]*$/m);
+    expect(output).toMatch(/^0022$/m);
+    await isGone('free');
+  });
+
+  it('leaves nothing of a command that is over, whatever it has left behind (A49)', async () => {
+    await dispatch(
+      'leaves',
+      `setsid sh -c 'exec >/dev/null 2>&1; while :; do sleep 1; done; : mark-leaves' & exit 4`,
+    );
+    expect(await ended('leaves')).toMatchObject({ status: 'failed', exit_code: 4, error: 'exit status 4' });
+    await isGone('leaves');
+  });
+
+  it('ends a command that is deleted with all that ignores SIGTERM, inside its group and outside (A45, A49)', async () => {
+    await dispatch('deleted', stubborn('deleted'));
+    await hasBegun('deleted');
+    const startedAtMs = performance.now();
+    expect((await call('DELETE', '/jobs/deleted')).status).toBe(204);
+    expect((await call('GET', '/jobs/deleted')).status).toBe(404);
+    await isGone('deleted');
+    tellFigure(
+      `a command that ignores SIGTERM is gone ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s after a DELETE`,
+    );
+    expect(await host.sh('ls /var/lib/reeve/commands | grep deleted || true')).toBe('');
+  });
+
+  it('outlives an API that is killed, and one that is upgraded', async () => {
+    await dispatch('outlives', 'until [ -e /run/go ]; do sleep 0.1; done; echo end');
+    await host.output(['systemctl', 'kill', '--signal=KILL', 'reeve-api-commands.service']);
+    await host.output(['systemctl', 'stop', 'reeve.target']);
+    await host.output(['systemctl', 'start', 'reeve.target']);
+    expect(await look('outlives')).toMatchObject({ status: 'running', output: '' });
+    await host.write('/run/go', '');
+    expect(await ended('outlives')).toEqual({ status: 'success', exit_code: 0, output: 'end\n' });
+  });
+
+  it('tells of a command whose unit was stopped, and of one whose process was killed', async () => {
+    await dispatch('stopped', `echo said; ${stubborn('stopped')}`);
+    await dispatch('killed', stubborn('killed'));
+    await hasBegun('stopped');
+    await hasBegun('killed');
+    await host.output(['systemctl', 'stop', unitOf('stopped')]);
+    await host.output(['systemctl', 'kill', '--kill-who=main', '--signal=KILL', unitOf('killed')]);
+    const failed = { status: 'failed', exit_code: -1 };
+    expect(await ended('stopped')).toEqual({
+      ...failed,
+      output: 'said\n',
+      error: 'interrupted: its unit was stopped',
+    });
+    await isGone('stopped');
+    await isGone('killed');
+    expect(await ended('killed')).toEqual({
+      ...failed,
+      output: '',
+      error: 'interrupted: its process was killed',
+    });
+  });
+
+  it('runs commands as another user, who may become more with what it has', async () => {
+    const commands = { ...section, user: 'nobody' };
+    await host.write('/etc/reeve/reeve.yaml', `${JSON.stringify({ commands })}\n`, '0600');
+    await host.output(['systemctl', 'stop', 'reeve-api-commands.service']);
+    await dispatch('nobody', 'id -un; grep NoNewPrivs /proc/self/status; cat /etc/reeve/reeve.yaml');
+    const { output } = await ended('nobody');
+    expect(output).toMatch(/^nobody\nNoNewPrivs:\s+0\n/);
+    expect(output).toContain('Permission denied');
+    await host.write('/etc/reeve/reeve.yaml', `${JSON.stringify({ commands: section })}\n`, '0600');
+    await host.output(['systemctl', 'stop', 'reeve-api-commands.service']);
+  });
+
+  it('forgets nothing by a reboot, and what that interrupted has failed for that reason (A40, A41)', async () => {
+    await dispatch('before', 'echo before');
+    await ended('before');
+    await dispatch('during', 'echo begun; sleep 1000; : mark-during');
+    await host.waitFor(
+      'the command to run',
+      async () => (await host.show(unitOf('during'), 'SubState')).SubState === 'running',
+    );
+    await host.reboot();
+    expect(await ended('before')).toEqual({ status: 'success', exit_code: 0, output: 'before\n' });
+    expect(await ended('during')).toMatchObject({
+      status: 'failed',
+      exit_code: -1,
+      error: 'interrupted by a reboot',
+    });
+    await dispatch('lost', 'sleep 1000');
+    await host.waitFor(
+      'the command to run',
+      async () => (await host.show(unitOf('lost'), 'SubState')).SubState === 'running',
+    );
+    await host.losePower();
+    expect(await ended('lost')).toMatchObject({
+      status: 'failed',
+      exit_code: -1,
+      error: 'interrupted by a reboot',
+    });
+    expect((await call('GET', '/jobs/never')).status).toBe(404);
+  });
+});
