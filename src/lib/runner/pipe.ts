@@ -1,7 +1,7 @@
 // One pipe for both stdout and stderr, so that what is written first comes first. Node.js makes a socket for each of them, which
 // `> /dev/stderr` in a script cannot open; a named pipe is the only other kind that it can be given.
 import { execFile } from 'node:child_process';
-import { closeSync, constants, openSync, rmSync } from 'node:fs';
+import { closeSync, constants, fchmodSync, openSync, rmSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -27,6 +27,9 @@ export async function openPipe(directory: string): Promise<OutputPipe> {
     // Only the reader's end may be non-blocking: the other one is a description that the command shares.
     const readFd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const writeFd = openSync(path, constants.O_WRONLY);
+    rmSync(path);
+    // Without a name it is open to those alone that have it already, who may be another user.
+    fchmodSync(writeFd, 0o666);
     const reader = new Socket({ fd: readFd, readable: true, writable: false });
     let isOpen = true;
     const handOver = (): void => {

@@ -3,12 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  type CommandEnd,
-  type CommandSpec,
-  type RunOptions,
-  runCommand,
-} from '../../../src/lib/runner/run.ts';
+import { type CommandEnd, type RunOptions, runCommand } from '../../../src/lib/runner/run.ts';
+import type { CommandSpec } from '../../../src/lib/runner/start.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
 const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
