@@ -132,7 +132,7 @@ async function runRequest(ctx: Context, running: Running, options: RequestOption
   const live = liveOutput ? keepLiveOutput(ctx, commandKey(running.jobId), maxOutputBytes) : undefined;
   let named: Promise<void> = Promise.resolve();
   try {
-    const { ids, env } = await findUser(ctx, user);
+    const { ids, env } = await findUser(options, user);
     await mkdir(scratchDir, { recursive: true, mode: 0o700 });
     const spec = { ...describeRequest(request, env), ...(ids === undefined ? {} : { user: ids }) };
     return await runCommand(spec, {
@@ -145,6 +145,8 @@ async function runRequest(ctx: Context, running: Running, options: RequestOption
     });
   } catch (error) {
     const output = { bytes: new Uint8Array(), isCut: false };
+    // Stopped or deleted on the way to its start.
+    if (options.signal.aborted) return { kind: 'cancelled', output };
     return { kind: 'not-started', message: describeError(error), output };
   } finally {
     await Promise.all([named, live?.stop()]);

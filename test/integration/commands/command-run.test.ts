@@ -1,5 +1,5 @@
 // `reeve command run` by itself: what it does to its machine, to a full disk, and to a command that does not end.
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, inject, it } from 'vitest';
@@ -65,6 +65,23 @@ describe('reeve command run', () => {
     writeFileSync(alive, 'last');
     await sleep(200);
     expect(readFileSync(alive, 'utf8')).toBe('last');
+  });
+
+  it('is interrupted, and no failure to start, where it is told to stop before the start', async () => {
+    const node = makeCommandsNode({ user: 'nobody' });
+    accept(node, 'echo ran');
+    // Asks for the user, and is not answered.
+    const asked = join(node.root, 'asked');
+    writeFileSync(join(node.root, 'getent'), `#!/bin/sh\ntouch ${asked}\nexec sleep 60\n`);
+    chmodSync(join(node.root, 'getent'), 0o755);
+    const env = { ...node.env, PATH: `${node.root}:${process.env['PATH']}` };
+    const running = startProcess(inject('reeveBin'), ['command', 'run', '--', 'a'], env);
+    await until(() => existsSync(asked));
+    process.kill(running.pid, 'SIGTERM');
+    await running.ended;
+    expect(stateOf(node)).toMatchObject({
+      ...{ kind: 'failed', exitCode: -1, error: 'interrupted: its unit was stopped' },
+    });
   });
 
   it('gives a command nothing of its own environment', async () => {
