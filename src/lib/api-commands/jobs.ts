@@ -4,27 +4,32 @@ import { parseJobRequest } from '../agenda/parse.ts';
 import { errorTexts, paths } from '../agenda/wire.ts';
 import { deleteCommand } from '../commands/delete.ts';
 import { lookAtCommand } from '../commands/look.ts';
-import { openCommand } from '../commands/open.ts';
+import { type OpenOptions, openCommand } from '../commands/open.ts';
 import { commandKey } from '../commands/records.ts';
 import type { Turns } from '../commands/sweep.ts';
 import { requireSection } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { UnavailableError } from '../errors.ts';
 import { type Answer, ApiError, type ApiRequest, type Route, readJsonBody } from '../server/route.ts';
+import { createRoom } from './room.ts';
 
 export function jobsRoutes(ctx: Context, turns: Turns): Route[] {
+  const admit = createRoom(ctx);
   return [
-    { method: 'POST', path: paths.jobs, handle: (request) => handlePost(ctx, request, turns) },
+    { method: 'POST', path: paths.jobs, handle: (request) => handlePost(ctx, request, { turns, admit }) },
     { method: 'GET', path: paths.job, handle: (request) => handleGet(ctx, request) },
     { method: 'DELETE', path: paths.job, handle: (request) => handleDelete(ctx, request, turns) },
   ];
 }
 
-async function handlePost(ctx: Context, request: ApiRequest, turns: Turns): Promise<Answer> {
+type PostOptions = { turns: Turns; admit: OpenOptions['admit'] };
+
+async function handlePost(ctx: Context, request: ApiRequest, { turns, admit }: PostOptions): Promise<Answer> {
   const wanted = parseJobRequest(await readJsonBody(request));
   const { jobId } = wanted;
   const key = commandKey(jobId);
-  const opening = await turns(key, () => openCommand(ctx, wanted, request.signal)).catch((error: unknown) => {
+  const options = { admit, signal: request.signal };
+  const opening = await turns(key, () => openCommand(ctx, wanted, options)).catch((error: unknown) => {
     if (!(error instanceof UnavailableError)) throw error;
     throw new ApiError(503, error.message, { 'retry-after': '5' });
   });

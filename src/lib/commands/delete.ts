@@ -5,7 +5,7 @@ import { describeError } from '../errors.ts';
 import { readRecord, removeCommand, writeCancel } from './book.ts';
 import { commandKey, isEnded } from './records.ts';
 import { endRemains, type SettleContext, underLock } from './settle.ts';
-import { stopCommand } from './start.ts';
+import { lasting, stopCommand } from './start.ts';
 
 type DeleteContext = SettleContext & Pick<BaseContext, 'signal'>;
 
@@ -27,7 +27,7 @@ export async function deleteCommand(ctx: DeleteContext, jobId: string): Promise<
   const last = await readRecord(ctx, key);
   // One that ended before it could find the note. If it ends after this, it finds it.
   if (last !== undefined && last !== 'damaged' && isEnded(last.state)) await remove(ctx, key, endMs);
-  else await stopCommand(ctx, key).catch((error: unknown) => ctx.log.warning(describeError(error)));
+  else await stopCommand(lasting(ctx), key).catch((error: unknown) => ctx.log.warning(describeError(error)));
   return true;
 }
 

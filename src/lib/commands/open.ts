@@ -8,7 +8,7 @@ import { isCancelled, makeRecord, readRecord } from './book.ts';
 import { requireBootId } from './boot.ts';
 import { type CommandRecord, commandKey, isEnded } from './records.ts';
 import { failCommand, type SettleContext, settleCommand } from './settle.ts';
-import { startCommand } from './start.ts';
+import { lasting, startCommand } from './start.ts';
 
 type OpenContext = SettleContext & Pick<BaseContext, 'signal'>;
 
@@ -16,24 +16,35 @@ type OpenContext = SettleContext & Pick<BaseContext, 'signal'>;
 const endMs = 20_000;
 const lookMs = 100;
 
+export type OpenOptions = {
+  /** Throws where there is no room for another one. What it gives is called once there is a record, or there will be none. */
+  admit(key: string): Promise<() => void>;
+  /** The caller's. */
+  signal: AbortSignal;
+};
+
 /** `known`: there is one with this id, and nothing is done. Throws UnavailableError where one that was deleted does not end. */
 export async function openCommand(
   ctx: OpenContext,
   request: JobRequest,
-  signal: AbortSignal,
+  { admit, signal }: OpenOptions,
 ): Promise<'opened' | 'known'> {
   const key = commandKey(request.jobId);
   if (await isKnown(ctx, key, signal)) return 'known';
+  const bootId = await requireBootId(ctx.paths);
+  const recorded = await admit(key);
   const record: CommandRecord = {
     jobId: request.jobId,
     generation: newRunId(ctx.clock.now()),
     acceptedAt: ctx.clock.now().toISOString(),
-    bootId: await requireBootId(ctx.paths),
+    bootId,
     state: { kind: 'accepted', request },
   };
-  if ((await makeRecord(ctx, record)) === 'known') return 'known';
+  if ((await makeRecord(ctx, record).finally(recorded)) === 'known') return 'known';
   // It is written down: from here on its caller is told so, and how it ended when it asks for that.
-  await startCommand(ctx, key).catch((error: unknown) => failCommand(ctx, key, describeError(error)));
+  await startCommand(lasting(ctx), key).catch((error: unknown) =>
+    failCommand(ctx, key, describeError(error)),
+  );
   return 'opened';
 }
 

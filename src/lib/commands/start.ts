@@ -15,6 +15,11 @@ export async function startCommand(ctx: Pick<BaseContext, 'paths' | 'signal'>, k
   await startOwn(ctx, { what: `command ${key}`, unit: commandUnit(key), words, key });
 }
 
+/** A stop of ours does not interrupt what is done in moments: whoever was told of a command finds it begun, or deleted. */
+export function lasting<Ctx extends Pick<BaseContext, 'signal'>>(ctx: Ctx): Ctx {
+  return { ...ctx, signal: new AbortController().signal };
+}
+
 /** Resolves once systemd has it in its queue. Without units, whoever runs the command looks for a note of its end. */
 export async function stopCommand(ctx: Pick<BaseContext, 'signal'>, key: string): Promise<void> {
   if (hasUnits()) await runSystemctl(['stop', '--no-block', commandUnit(key)], ctx);

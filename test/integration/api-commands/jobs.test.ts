@@ -1,5 +1,5 @@
 // The node's API for commands: its answers to the letter, for a client that takes no other.
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { callRaw, createAgendaClient } from '../../support/agenda/client.ts';
@@ -55,6 +55,15 @@ describe('the token', () => {
 });
 
 describe('POST /v1/jobs', () => {
+  it('takes any number of commands one after another', async () => {
+    const { client } = await makeCommandsNode().serve();
+    for (let index = 0; index < 40; index += 1) {
+      expect(await client.dispatch(shell(`job-${index}`, 'true'))).toBe(`job-${index}`);
+      if (index % 8 === 7) await client.wait(`job-${index}`);
+      if (index % 2 === 0) await client.delete(`job-${index}`);
+    }
+  });
+
   it('runs a shell and a program, in their directory, with their environment (A51, A52, A53)', async () => {
     const { client } = await makeCommandsNode().serve();
     const env = ['GIVEN=a "b" $c', 'GIVEN=the last one'];
@@ -138,6 +147,28 @@ describe('POST /v1/jobs', () => {
     expect(readFileSync(counter, 'utf8')).toBe('x\n');
   });
 
+  it('takes 32 commands at once and refuses the next with 503, but knows those that it has', async () => {
+    const node = makeCommandsNode();
+    const { client } = await node.serve();
+    const go = join(node.root, 'go');
+    const body = (id: string) => shell(id, `until [ -e ${go} ]; do sleep 0.2; done`);
+    const ids = Array.from({ length: 40 }, (_, index) => `job-${index}`);
+    const answers = await Promise.all(ids.map((id) => client.dispatch(body(id))));
+    const taken = answers.filter((answer) => typeof answer === 'string');
+    const refused = answers.filter((answer) => typeof answer !== 'string');
+    expect(taken).toHaveLength(32);
+    expect(new Set(refused.map(({ status, error: words }) => `${status} ${words}`))).toEqual(
+      new Set(['503 too many commands at once: 32 are under way']),
+    );
+    expect(await client.dispatch(body(taken[0] ?? ''))).toBe(taken[0]);
+    writeFileSync(go, '');
+    for (const id of taken) expect(await client.wait(id)).toMatchObject({ status: 'success' });
+    for (const id of ['after', 'another']) {
+      expect(await client.dispatch(shell(id, 'true'))).toBe(id);
+      expect(await client.wait(id)).toMatchObject({ status: 'success' });
+    }
+  });
+
   it('takes any id, and tells two apart that would make one file name', async () => {
     const node = makeCommandsNode();
     const { client } = await node.serve();
@@ -207,69 +238,6 @@ describe('GET /v1/jobs/ID', () => {
   });
 });
 
-describe('DELETE /v1/jobs/ID', () => {
-  it('answers 204 for an id that nobody has used (A47)', async () => {
-    const { client } = await makeCommandsNode().serve();
-    expect(await client.delete('no-such-job')).toBeUndefined();
-  });
-
-  it('removes one that has ended, and its id may be used again (A46)', async () => {
-    const node = makeCommandsNode();
-    const { client } = await node.serve();
-    await client.dispatch(shell('a', 'echo 1'));
-    await client.wait('a');
-    expect(await client.delete('a')).toBeUndefined();
-    expect(await client.look('a')).toEqual({ status: 404, error: 'job not found' });
-    expect(node.files()).toEqual([]);
-    await client.dispatch(shell('a', 'echo 2'));
-    expect(await client.wait('a')).toMatchObject({ output: '2\n' });
-  });
-
-  it('ends one that runs with all it has forked, and it is gone at once (A45, A46, A49)', async () => {
-    const node = makeCommandsNode();
-    const { client } = await node.serve();
-    const alive = join(node.root, 'alive');
-    const script = `trap 'echo settled > ${alive}.end; exit' TERM; (while :; do date > ${alive}; sleep 0.02; done) & wait`;
-    await client.dispatch(shell('a', script));
-    await until(() => existsSync(alive));
-    expect(await client.delete('a')).toBeUndefined();
-    expect(await client.look('a')).toEqual({ status: 404, error: 'job not found' });
-    await until(() => node.files().length === 0);
-    expect(readFileSync(`${alive}.end`, 'utf8')).toBe('settled\n');
-    const last = statSync(alive).mtimeMs;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(statSync(alive).mtimeMs).toBe(last);
-  });
-
-  it('lets an id be used again while the one before still ends, and mixes nothing (A46, A48)', async () => {
-    const node = makeCommandsNode();
-    const { client } = await node.serve();
-    const begun = join(node.root, 'begun');
-    await client.dispatch(
-      shell('a', `trap 'sleep 1; echo first >> ${begun}; exit' TERM; touch ${begun}; sleep 30 & wait`),
-    );
-    await until(() => existsSync(begun));
-    await client.delete('a');
-    expect(await client.dispatch(shell('a', `cat ${begun}; echo second`))).toBe('a');
-    expect(await client.wait('a')).toEqual({ status: 'success', exit_code: 0, output: 'first\nsecond\n' });
-  });
-
-  it('removes one that was taken and not begun', async () => {
-    const node = makeCommandsNode();
-    const { client } = await node.serve();
-    const file = join(node.root, 'file');
-    await Promise.all([
-      client.dispatch(shell('a', `sleep 1; touch ${file}`)),
-      client.delete('a'),
-      client.delete('a'),
-    ]);
-    await client.delete('a');
-    await until(() => node.files().length === 0);
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    expect(existsSync(file)).toBe(false);
-  });
-});
-
 describe('other paths', () => {
   it.each([
     ['GET', '/', 404, '404 page not found'],
@@ -287,10 +255,3 @@ describe('other paths', () => {
     });
   });
 });
-
-async function until(what: () => boolean): Promise<void> {
-  for (let left = 1_000; !what(); left -= 1) {
-    if (left === 0) throw new Error('it has not come');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
