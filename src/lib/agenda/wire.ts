@@ -23,9 +23,6 @@ export function heartbeatPath(machineId: number): string {
 /** The only three there are. */
 export type JobStatus = 'running' | 'success' | 'failed';
 
-/** How a job is run: a program with its arguments, or a text for a shell. */
-export type JobMode = 'cmd' | 'shell';
-
 /** A job as it was asked for, checked. */
 export type JobRequest = {
   jobId: string;

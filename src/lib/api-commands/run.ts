@@ -1,6 +1,7 @@
 // `reeve api commands`: the node's management API, as agenda-node has it. Whoever has its token runs commands here, so that it
 // listens on private addresses only, or with TLS.
 import type { AddressInfo } from 'node:net';
+import type { ErrorAnswer } from '../agenda/wire.ts';
 import { isPublicBind } from '../config/listen.ts';
 import { requireSection } from '../config/rules.ts';
 import type { BaseContext, Context } from '../context.ts';
@@ -64,7 +65,7 @@ async function serveCommands(ctx: Context, target: ListenTarget, { idleMs }: Api
       bodyBytes,
       routes: commandsRoutes(ctx, turns),
       authorize: createAuthorize(token),
-      renderError: (message) => ({ error: message }),
+      renderError: (message): ErrorAnswer => ({ error: message }),
       checkAddress: tls === undefined ? requirePrivate : undefined,
     });
     return {

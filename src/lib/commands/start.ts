@@ -3,7 +3,7 @@ import type { BaseContext } from '../context.ts';
 import { hasUnits, startOwn } from '../exec/own.ts';
 import { runSystemctl } from '../exec/systemd.ts';
 
-export function commandUnit(key: string): string {
+function commandUnit(key: string): string {
   return `reeve-command@${key}.service`;
 }
 

@@ -63,6 +63,9 @@ const optional = [
   'claim',
   'job',
   'api-jobs',
+  'command',
+  'api-commands',
+  'proxy',
 ] as const;
 
 /**
@@ -79,7 +82,8 @@ export function listSwitchedOff({
   const isOn: Record<(typeof optional)[number], boolean> = {
     reconcile: isApp,
     edge: isEdge,
-    heartbeat: nodeId !== undefined || hasJobs || (commands?.centralBaseUrl ?? '') !== '',
+    // Where no control plane of commands is named, it is still what keeps the proxy.
+    heartbeat: nodeId !== undefined || hasJobs || commands !== undefined,
     backup: isApp,
     'backup-verify': isApp,
     prune: isApp,
@@ -88,6 +92,9 @@ export function listSwitchedOff({
     claim: hasJobs,
     job: hasJobs,
     'api-jobs': hasJobs,
+    command: commands !== undefined,
+    'api-commands': commands !== undefined,
+    proxy: commands !== undefined,
   };
   return new Set(optional.filter((concern) => !isOn[concern]));
 }

@@ -72,18 +72,25 @@ describe('requirements', () => {
   });
 
   const ofJobs = 'claim job api-jobs';
+  const ofCommands = 'command api-commands proxy';
   it.each([
-    ['cluster: { nodeId: a, notify: sns }', `edge balancer ${ofJobs}`],
-    ['cluster: { nodeId: a, notify: none }', `edge balancer listen ${ofJobs}`],
-    ['cluster: { nodeId: a, role: edge }', `reconcile backup backup-verify prune listen ${ofJobs}`],
-    ['cluster: { nodeId: a, role: [app, edge], notify: sns, balancer: caddy }', `balancer ${ofJobs}`],
+    ['cluster: { nodeId: a, notify: sns }', `edge balancer ${ofJobs} ${ofCommands}`],
+    ['cluster: { nodeId: a, notify: none }', `edge balancer listen ${ofJobs} ${ofCommands}`],
+    [
+      'cluster: { nodeId: a, role: edge }',
+      `reconcile backup backup-verify prune listen ${ofJobs} ${ofCommands}`,
+    ],
+    [
+      'cluster: { nodeId: a, role: [app, edge], notify: sns, balancer: caddy }',
+      `balancer ${ofJobs} ${ofCommands}`,
+    ],
     [
       'cluster: { clusterId: prod }',
-      `reconcile edge heartbeat backup backup-verify prune balancer listen ${ofJobs}`,
+      `reconcile edge heartbeat backup backup-verify prune balancer listen ${ofJobs} ${ofCommands}`,
     ],
     [
       'jobs: { server_url: "http://s", node_id: a }',
-      'reconcile edge backup backup-verify prune balancer listen',
+      `reconcile edge backup backup-verify prune balancer listen ${ofCommands}`,
     ],
     [
       'commands: { machine_id: 1, token: t, central_base_url: "https://s" }',
@@ -91,7 +98,7 @@ describe('requirements', () => {
     ],
     [
       'commands: { machine_id: 1, token: t }',
-      `reconcile edge heartbeat backup backup-verify prune balancer listen ${ofJobs}`,
+      `reconcile edge backup backup-verify prune balancer listen ${ofJobs}`,
     ],
   ])('with %s has switched off: %s', async (section, off) => {
     const { config } = await load(`${section.replace('cluster: {', 'cluster: { region: eu-west-1,')}\n`);
