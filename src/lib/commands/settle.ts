@@ -31,6 +31,12 @@ export async function settleCommand(ctx: SettleContext, key: string): Promise<Co
   return await underLock(ctx, key, async () => {
     const record = await readRecord(ctx, key);
     if (record === undefined || record === 'damaged') return undefined;
+    if (await isCancelled(ctx, key, record)) {
+      // Nobody runs it, as its lock is ours, and whoever deleted it was killed over it.
+      endRemains(record);
+      await removeCommand(ctx, key);
+      return undefined;
+    }
     const error = findLoss(record, await findBootId(ctx.paths));
     return error === undefined ? undefined : await settle(ctx, record, error);
   });

@@ -1,0 +1,127 @@
+// Letting go of old commands: which go, when, and that nobody who asks meanwhile notices.
+import { mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { type CommandsNode, makeCommandsNode, nodeBoot } from '../../support/commands-node.ts';
+import { startProcess } from '../../support/programs.ts';
+
+const request = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: 'echo ran' };
+const shell = (id: string, text: string) => ({ job_id: id, dir: '/', mode: 'shell', shell: text });
+const aRecord = (state: object, more: object = {}) => ({
+  ...{ jobId: 'a', generation: 'g-1', acceptedAt: '2026-06-04T03:00:00.000Z', bootId: nodeBoot, state },
+  ...more,
+});
+
+async function until(what: () => boolean | Promise<boolean>): Promise<void> {
+  for (let left = 1_000; !(await what()); left -= 1) {
+    if (left === 0) throw new Error('it has not come');
+    await sleep(20);
+  }
+}
+
+describe('the sweep', () => {
+  const ended = (key: string, endedAt: Date, state: object = { kind: 'success' }) =>
+    aRecord({ startedAt: endedAt.toISOString(), endedAt: endedAt.toISOString(), ...state }, { jobId: key });
+
+  function writeEnded(node: CommandsNode, key: string, endedAt: Date): void {
+    node.writeRecord(key, ended(key, endedAt));
+    const file = join(node.stateDir, 'commands', key);
+    writeFileSync(`${file}.output`, 'out\n');
+    for (const name of [`${file}.json`, `${file}.output`]) utimesSync(name, endedAt, endedAt);
+  }
+
+  it('removes what ended longer ago than it is kept, and never what runs (A24, A43, A44)', async () => {
+    const node = makeCommandsNode({ job_retention: '1h' });
+    const ago = (minutes: number): Date => new Date(Date.now() - minutes * 60_000);
+    writeEnded(node, 'old', ago(61));
+    writeEnded(node, 'young', ago(59));
+    writeEnded(node, 'future', ago(-600));
+    const runner = startProcess('sleep', ['60']);
+    try {
+      const fields = readFileSync(`/proc/${runner.pid}/stat`, 'utf8').split(' ');
+      const running = {
+        kind: 'running',
+        request,
+        startedAt: ago(6_000).toISOString(),
+        runner: { pid: runner.pid, startTime: fields[21] },
+      };
+      node.writeRecord('runs', aRecord(running, { jobId: 'runs' }));
+      utimesSync(join(node.stateDir, 'commands/runs.json'), ago(6_000), ago(6_000));
+      const { client } = await node.serve();
+      await client.health();
+      await until(() => !node.files().includes('old.json') && !node.files().includes('old.output'));
+      expect(node.files()).toEqual([
+        'future.json',
+        'future.output',
+        'runs.json',
+        'young.json',
+        'young.output',
+      ]);
+      expect(await client.look('old')).toMatchObject({ status: 404 });
+      expect(await client.look('runs')).toMatchObject({ status: 'running' });
+    } finally {
+      runner.child.kill('SIGKILL');
+      await runner.ended;
+    }
+  });
+
+  it('goes on while the API does, every half of the time that commands are kept (A43)', async () => {
+    const node = makeCommandsNode({ job_retention: '2s' });
+    const { client } = await node.serve();
+    await client.dispatch(shell('a', 'true'));
+    await client.wait('a');
+    const endedAtMs = Date.now();
+    await until(() => node.files().length === 0);
+    expect(Date.now() - endedAtMs).toBeGreaterThan(1_500);
+    expect(Date.now() - endedAtMs).toBeLessThan(6_000);
+  });
+
+  it('removes what belongs to no command once it is old', async () => {
+    const node = makeCommandsNode();
+    const directory = join(node.stateDir, 'commands');
+    mkdirSync(directory, { recursive: true });
+    const old = new Date(Date.now() - 2 * 3_600_000);
+    for (const name of ['gone.output', 'gone.cancel', '.new-1-x-gone', 'fresh.output']) {
+      writeFileSync(join(directory, name), '');
+      if (name !== 'fresh.output') utimesSync(join(directory, name), old, old);
+    }
+    const { client } = await node.serve();
+    await client.health();
+    await until(() => node.files().length === 1);
+    expect(node.files()).toEqual(['fresh.output']);
+  });
+
+  it('of 10,000 commands slows nobody who asks for one (A43)', async () => {
+    const node = makeCommandsNode({ job_retention: '1h' });
+    const old = new Date(Date.now() - 2 * 3_600_000);
+    writeEnded(node, 'asked', new Date());
+    const { client, holder } = await node.serve(100);
+    const askedMs = async (): Promise<number> => {
+      const startedAtMs = performance.now();
+      expect(await client.look('asked')).toMatchObject({ status: 'success' });
+      return performance.now() - startedAtMs;
+    };
+    const quiet: number[] = [];
+    for (let count = 0; count < 200; count += 1) quiet.push(await askedMs());
+    for (let index = 0; index < 10_000; index += 1) writeEnded(node, `old-${index}`, old);
+    // The next API begins with a sweep.
+    process.kill(holder.servicePid() as number, 'SIGTERM');
+    await until(() => holder.servicePid() === undefined);
+    const busy: number[] = [];
+    const lastMs = performance.now() + 100_000;
+    while (!holder.log().includes('forgot 10000 old commands')) {
+      busy.push(await askedMs());
+      if (performance.now() > lastMs) throw new Error('the sweep does not end');
+      await sleep(5);
+    }
+    const slow = (times: readonly number[]): number =>
+      [...times].sort((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? 0;
+    console.log(
+      `GET p95: ${slow(quiet).toFixed(1)} ms, during a sweep ${slow(busy).toFixed(1)} ms of ${busy.length}`,
+    );
+    expect(node.files()).toEqual(['asked.json', 'asked.output']);
+    expect(busy.length).toBeGreaterThan(20);
+    expect(slow(busy)).toBeLessThan(Math.max(50, slow(quiet) * 5));
+  });
+});
