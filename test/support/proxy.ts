@@ -1,6 +1,6 @@
 // The node's proxy as its unit has it: the real HAProxy in the foreground with the shipped file, on maps, sockets and a port of
 // its own, and what reeve does around it.
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
@@ -38,6 +38,8 @@ export type TestProxy = {
   tell(command: string): Promise<string>;
   /** SIGUSR2; resolves once a new worker serves. */
   reload(): Promise<void>;
+  /** SIGUSR2 with a map that cannot be read; resolves once the reload has failed, and mends the map. */
+  failReload(): Promise<void>;
   /** As ExecStop= ends it after the drain; then the sockets are removed, as by ExecStopPost=. */
   stop(): Promise<void>;
   kill(): Promise<void>;
@@ -118,6 +120,15 @@ export async function makeProxy({
         const now = await currentWorker();
         return now !== undefined && now !== before;
       });
+    },
+    failReload: async () => {
+      renameSync(at.hostMap, `${at.hostMap}.away`);
+      process.kill(proxy.pid, 'SIGUSR2');
+      await until(async () => {
+        const processes = await askMaster(at.masterSocket, 'show proc', options).catch(() => '');
+        return /\[failed: [1-9]/.test(processes);
+      });
+      renameSync(`${at.hostMap}.away`, at.hostMap);
     },
     stop: () => end('SIGUSR1'),
     kill: () => end('SIGKILL'),

@@ -14,7 +14,8 @@ export type RuntimeOptions = {
 const defaultTimeoutMs = 10_000;
 /** How HAProxy says in its interactive mode that an answer is over. */
 const prompt = '\n> ';
-const masterPrompt = 'master> ';
+/** The master's, which says as well that the last reload has failed. */
+const masterPrompt = /master(?:\[\w+\])?> /;
 
 /**
  * One answer a command, without the line breaks at its end. All commands go out at once: HAProxy takes them line by line,
@@ -36,8 +37,13 @@ export async function askRuntime(
   return answers.slice(0, -1).map((answer) => answer.trimEnd());
 }
 
+/** No answer of these is empty. */
+const answered = /^(get map|show (stat|sess|version))\b/;
+
 /**
- * The same of one worker, over the master's socket. Undefined if the master knows no such worker, which then has ended.
+ * The same of one worker, over the master's socket. Undefined if the master knows no such worker, which then has ended, or if it
+ * ends just then: the master gives an empty answer for it, which is that of many a command as well. So one of the commands should
+ * be such as always has an answer.
  */
 export async function askWorker(
   masterSocket: string,
@@ -52,7 +58,10 @@ export async function askWorker(
   const [, ...answers] = text.split(masterPrompt);
   if (answers[0]?.startsWith("Can't find the target") === true) return undefined;
   if (answers.length <= commands.length) throw cut(masterSocket, answers.length, commands.length);
-  return answers.slice(0, commands.length).map((answer) => answer.trimEnd());
+  const trimmed = answers.slice(0, commands.length).map((answer) => answer.trimEnd());
+  return commands.some((command, index) => trimmed[index] === '' && answered.test(command))
+    ? undefined
+    : trimmed;
 }
 
 /** One command to the master, which answers once nothing more can come from us. */

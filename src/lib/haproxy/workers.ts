@@ -7,58 +7,75 @@ import { askMaster, askWorker, type RuntimeOptions } from './runtime.ts';
 
 export type WorkerAnswers = Worker & { answers: string[] };
 
-/** While it reloads, the master starts itself anew, and nobody listens meanwhile. */
+export type AskOptions = RuntimeOptions & {
+  /** What counts by its answers: where one is lost, it throws at once, and does not ask again. */
+  isOnce?: boolean;
+};
+
+/** While it reloads, the master starts itself anew, and nobody listens meanwhile. No worker takes longer to come or go. */
 const awayMs = 5_000;
 const pollMs = 20;
 
 /**
  * Asks each worker, the current one first. What stood in a file before the call is known to every worker that is not asked:
  * a reload that it does not see yet reads the file later. Throws UnavailableError, with the code `not-running` where there
- * is no socket at all, which the unit removes when HAProxy has ended.
+ * is no socket at all, which the unit removes when HAProxy has ended, and `cut` where for five seconds no further worker is found.
  */
 export async function askWorkers(
   masterSocket: string,
   commandsFor: readonly string[] | ((worker: Worker) => readonly string[]),
-  options: RuntimeOptions,
+  { isOnce = false, ...options }: AskOptions,
 ): Promise<WorkerAnswers[]> {
-  const asked = new Map<number, WorkerAnswers>();
   const find = typeof commandsFor === 'function' ? commandsFor : () => commandsFor;
-  for (const until = performance.now() + awayMs; ; ) {
+  const round: Round = { masterSocket, find, asked: new Map(), until: performance.now() + awayMs };
+  for (;;) {
     try {
-      const workers = await listWorkers(masterSocket, options);
-      await askEach(masterSocket, { workers, asked, find }, options);
-      // One that has ended meanwhile has another in its place, or was an old one: the next list tells.
-      if (workers.every(({ pid }) => asked.has(pid)))
-        return workers.flatMap(({ pid }) => asked.get(pid) ?? []);
+      const workers = await askRound(round, options);
+      if (workers !== undefined) return workers;
     } catch (error) {
-      if (!isAway(error) || performance.now() > until) throw error;
+      if (isOnce || !isAway(error) || performance.now() > round.until) throw error;
     }
     await sleep(pollMs, undefined, { signal: options.signal }).catch(() => {});
   }
 }
 
 type Round = {
-  workers: readonly Worker[];
-  asked: Map<number, WorkerAnswers>;
+  masterSocket: string;
   find: (worker: Worker) => readonly string[];
+  asked: Map<number, WorkerAnswers>;
+  /** Nobody is waited for any longer. */
+  until: number;
 };
 
-async function askEach(
-  masterSocket: string,
-  { workers, asked, find }: Round,
-  options: RuntimeOptions,
-): Promise<void> {
+/** Undefined where one has ended meanwhile: another is in its place, or it was an old one, and the next list tells. */
+async function askRound(round: Round, options: RuntimeOptions): Promise<WorkerAnswers[] | undefined> {
+  const { masterSocket, find, asked } = round;
+  const workers = await listWorkers(masterSocket, options);
   for (const worker of workers) {
     if (asked.has(worker.pid)) continue;
     const answers = await askWorker(masterSocket, worker.pid, find(worker), options);
-    if (answers !== undefined) asked.set(worker.pid, { ...worker, answers });
+    if (answers === undefined) continue;
+    asked.set(worker.pid, { ...worker, answers });
+    round.until = performance.now() + awayMs;
   }
+  const missing = workers.find(({ pid }) => !asked.has(pid));
+  if (missing === undefined) return workers.flatMap(({ pid }) => asked.get(pid) ?? []);
+  if (performance.now() > round.until) throw lost(masterSocket, missing);
+  return undefined;
 }
 
 async function listWorkers(masterSocket: string, options: RuntimeOptions): Promise<Worker[]> {
   const workers = parseWorkers(await askMaster(masterSocket, 'show proc', options));
   if (workers.length > 0) return workers;
-  throw new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(masterSocket)}: it has no worker`, {
+  throw cut(masterSocket, 'it has no worker');
+}
+
+function lost(masterSocket: string, { pid }: Worker): UnavailableError {
+  return cut(masterSocket, `its master lists worker ${pid}, and does not find it`);
+}
+
+function cut(masterSocket: string, cause: string): UnavailableError {
+  return new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(masterSocket)}: ${cause}`, {
     code: 'cut',
   });
 }

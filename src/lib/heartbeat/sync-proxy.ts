@@ -1,4 +1,5 @@
-// With each heartbeat: the proxy is compared with its registry, and repaired. What goes wrong is told; it fails no report.
+// With each heartbeat: the proxy is compared with its registry, and repaired, and what a reload has left behind comes to its end.
+// What goes wrong is told; it fails no report.
 import type { CommandsConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { describeError, ReeveError } from '../errors.ts';
@@ -11,10 +12,11 @@ const lockMs = 2_000;
 /** `deferred` where it could not be compared: the next heartbeat tries again. */
 export async function keepProxy(ctx: Context, commands: CommandsConfig): Promise<Outcome> {
   try {
-    const { repaired } = await syncProxy(ctx, commands, { waitMs: lockMs });
-    if (repaired.length === 0) return { outcome: 'nothing-to-do', text: [] };
+    const { repaired, forced } = await syncProxy(ctx, commands, { waitMs: lockMs });
+    if (repaired.length === 0 && forced === 0) return { outcome: 'nothing-to-do', text: [] };
     const text = repaired.map((what) => `the proxy was repaired: ${what}`);
-    return { outcome: 'done', text, data: { proxy: { repaired } } };
+    if (forced > 0) text.push(`tunnels of before a reload that were closed by force: ${forced}`);
+    return { outcome: 'done', text, data: { proxy: { repaired, forced } } };
   } catch (error) {
     if (!(error instanceof ReeveError) || ctx.signal.aborted) throw error;
     ctx.log.warning(`the proxy is not compared with its registry: ${describeError(error)}`);

@@ -40,7 +40,8 @@ export async function compareWorkers(
   { paths, signal }: CompareContext,
   files: readonly MapFile[],
 ): Promise<ComparedWorker[] | undefined> {
-  const commands = files.map(({ path }) => `show map ${path}`);
+  // An empty map has an empty answer; the last one tells it from that of a worker that ends.
+  const commands = [...files.map(({ path }) => `show map ${path}`), 'show version'];
   const options = { signal, service: proxyService };
   const workers = await askWorkers(proxyPaths(paths).masterSocket, commands, options).catch(ignoreAbsence);
   return workers?.map(({ pid, answers }) => ({ pid, repairs: planWorker(files, { pid, answers }) }));

@@ -7,9 +7,13 @@ export type Instances = ReadonlyMap<string, number>;
 /** One segment of a path, the same encoded and not; it stands in a map file and in commands, so without blanks and quotes. */
 const instancePattern = /^[A-Za-z0-9_][A-Za-z0-9_.~-]{0,127}$/;
 
+export function isInstance(text: string): boolean {
+  return instancePattern.test(text);
+}
+
 /** Throws InputError for what cannot be an instance of `/i/<instance>/`. */
 export function parseInstance(text: string): string {
-  if (instancePattern.test(text)) return text;
+  if (isInstance(text)) return text;
   throw new InputError(
     `cannot use instance ${JSON.stringify(text.slice(0, 200))}: it must be 1 to 128 letters, digits, "_", ".", "~" and "-", and begin with a letter, a digit or "_"`,
   );
@@ -22,13 +26,13 @@ export function parsePort(value: unknown): number {
   throw new InputError(`cannot use port ${JSON.stringify(value)}: it must be 1 to 65535`);
 }
 
-/** A map file. Lines that are no instance with a port are left out: HAProxy answers 502 for them as well. */
+/** A map file. Lines that are no instance with a port are left out, and a sync takes them out of HAProxy. */
 export function parseInstancesMap(text: string): Instances {
   const instances = new Map<string, number>();
   for (const line of text.split('\n')) {
     const [name = '', port = ''] = line.trim().split(/\s+/);
     // Of two lines of one name the first counts, as for HAProxy.
-    if (!instancePattern.test(name) || instances.has(name) || !isPort(port)) continue;
+    if (!isInstance(name) || instances.has(name) || !isPort(port)) continue;
     instances.set(name, Number(port));
   }
   return instances;

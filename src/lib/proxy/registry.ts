@@ -1,6 +1,7 @@
 // The registry: the map file that HAProxy starts from and that outlives every process of ours, but no boot. Written under
 // the lock `proxy`, always before the running HAProxy is told: a start at any moment has it.
 import { chmod, mkdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { systemErrorCode, UnavailableError } from '../errors.ts';
 import { parseShownMap } from '../haproxy/parse-workers.ts';
@@ -38,9 +39,10 @@ export async function loadInstances(ctx: Pick<ProxyContext, 'paths' | 'signal' |
   const text = await readMap(instancesMap);
   if (text !== undefined) return parseInstancesMap(text);
   const options = { signal: ctx.signal, service: proxyService };
-  const workers = await askWorkers(masterSocket, [`show map ${instancesMap}`], options).catch(ignoreAbsence);
+  const commands = [`show map ${instancesMap}`, 'show version'];
+  const workers = await askWorkers(masterSocket, commands, options).catch(ignoreAbsence);
   const shown = [...parseShownMap(workers?.[0]?.answers[0] ?? '')];
-  const instances = parseInstancesMap(shown.map(([name, [port]]) => `${name} ${port}`).join('\n'));
+  const instances = parseInstancesMap(shown.map(([name, [entry]]) => `${name} ${entry?.value}`).join('\n'));
   if (instances.size > 0)
     ctx.log.warning(`the registry of the proxy was gone: taken from what HAProxy serves`);
   return instances;
@@ -58,16 +60,21 @@ export async function readMap(path: string): Promise<string | undefined> {
   });
 }
 
-/** HAProxy is another user, and looks for its maps here: both are open to read, whatever the umask. */
+/** HAProxy is another user, and looks for its maps here: all that is made on the way is open to read, whatever the umask. */
 export async function writeMap(ctx: Pick<ProxyContext, 'paths'>, path: string, text: string): Promise<void> {
   const { directory } = proxyPaths(ctx.paths);
   try {
     const made = await mkdir(directory, { recursive: true });
-    if (made !== undefined) await chmod(directory, 0o755);
+    for (const one of made === undefined ? [] : listBetween(made, directory)) await chmod(one, 0o755);
   } catch (error) {
     throw fileError('make', directory, error);
   }
   await writeFileAtomic(path, text, { mode: 0o644 });
+}
+
+/** Both and what lies between them; `outer` is above `inner`, or the same. */
+function listBetween(outer: string, inner: string): string[] {
+  return inner === outer ? [inner] : [...listBetween(outer, dirname(inner)), inner];
 }
 
 /** A HAProxy that does not run reads the files when it starts: there is nobody to be told. */

@@ -1,15 +1,17 @@
 // Brings every worker's maps to the files, and the files to the configuration: at the start, and at each heartbeat. The
-// registry is right; what a worker has otherwise is told and mended.
+// registry is right; what a worker has otherwise is told and mended. Workers of before a reload lose their last tunnels here.
 import type { CommandsConfig } from '../config/config.ts';
 import { describeError, StepError, UnavailableError } from '../errors.ts';
 import { askWorkers } from '../haproxy/workers.ts';
 import type { Outcome } from '../outcome.ts';
+import { formatDuration } from '../time.ts';
 import { compareWorkers, listMapFiles, readSingle } from './compare.ts';
 import { resolveBackendHost } from './host.ts';
 import { drainKey, hostKey } from './parse.ts';
 import { proxyPaths, proxyService } from './paths.ts';
 import type { MapFile } from './plan.ts';
 import {
+  ignoreAbsence,
   loadInstances,
   type ProxyContext,
   readMap,
@@ -17,6 +19,7 @@ import {
   writeInstances,
   writeMap,
 } from './registry.ts';
+import { closeOverdueTunnels } from './tunnels.ts';
 
 export type SyncReport = {
   instances: number;
@@ -24,30 +27,45 @@ export type SyncReport = {
   isRunning: boolean;
   /** What differed, and does no longer. */
   repaired: readonly string[];
+  /** Tunnels of workers that a reload has left behind for longer than the bound of a drain. */
+  forced: number;
 };
 
 type HostConfig = Pick<CommandsConfig, 'proxyBackendHost'>;
+type SyncConfig = Pick<CommandsConfig, 'proxyBackendHost' | 'proxyDrainTimeoutMs'>;
 type SyncOptions = { waitMs?: number };
 
 /** Throws UnavailableError, BusyError, and StepError for what a worker does not take. */
 export async function syncProxy(
   ctx: ProxyContext,
-  { proxyBackendHost }: HostConfig,
+  { proxyBackendHost, proxyDrainTimeoutMs }: SyncConfig,
   { waitMs }: SyncOptions = {},
 ): Promise<SyncReport> {
   // A slow answer keeps nobody from the lock.
   const host = await findHost(ctx, proxyBackendHost);
   if (typeof host !== 'string') throw host.problem;
-  return await underProxyLock(
+  const { count, drain, repaired } = await underProxyLock(
     ctx,
     async () => {
-      const { count, files } = await syncFiles(ctx, { host, starts: false });
-      const repaired = await syncWorkers(ctx, files);
-      for (const what of repaired ?? []) ctx.log.warning(`the proxy was repaired: ${what}`);
-      return { instances: count, isRunning: repaired !== undefined, repaired: repaired ?? [] };
+      const { files, ...about } = await syncFiles(ctx, { host, starts: false });
+      return { ...about, repaired: await syncWorkers(ctx, files) };
     },
     waitMs,
   );
+  for (const what of repaired ?? []) ctx.log.warning(`the proxy was repaired: ${what}`);
+  // A drain has a bound of its own, and counts them all.
+  const isOpen = repaired !== undefined && drain === 'off';
+  const forced = isOpen ? await endOverdue(ctx, proxyDrainTimeoutMs) : 0;
+  return { instances: count, isRunning: repaired !== undefined, repaired: repaired ?? [], forced };
+}
+
+/** A reload gives tunnels the time that a stop gives them, in the worker that it leaves behind. */
+async function endOverdue(ctx: ProxyContext, boundMs: number): Promise<number> {
+  const forced = (await closeOverdueTunnels(ctx, boundMs).catch(ignoreAbsence)) ?? 0;
+  if (forced > 0) {
+    ctx.log.warning(`tunnels closed by force ${formatDuration(boundMs)} after a reload: ${forced}`);
+  }
+  return forced;
 }
 
 /**
@@ -80,17 +98,21 @@ const defaultHost = '127.0.0.1';
 
 export async function runSync(
   ctx: ProxyContext,
-  commands: HostConfig,
+  commands: SyncConfig,
   options: SyncOptions = {},
 ): Promise<Outcome> {
-  const { instances, isRunning, repaired } = await syncProxy(ctx, commands, options);
+  const { instances, isRunning, repaired, forced } = await syncProxy(ctx, commands, options);
   const state = isRunning
     ? `HAProxy has ${tellInstances(instances)}`
     : `${proxyService} does not run; the files have ${tellInstances(instances)}`;
   return {
-    outcome: repaired.length > 0 || !isRunning ? 'done' : 'nothing-to-do',
-    text: [...repaired.map((what) => `repaired: ${what}`), state],
-    data: { instances, running: isRunning, repaired },
+    outcome: repaired.length > 0 || forced > 0 || !isRunning ? 'done' : 'nothing-to-do',
+    text: [
+      ...repaired.map((what) => `repaired: ${what}`),
+      ...(forced > 0 ? [`tunnels of before a reload that were closed by force: ${forced}`] : []),
+      state,
+    ],
+    data: { instances, running: isRunning, repaired, forced },
   };
 }
 
@@ -114,14 +136,14 @@ async function readHost({ paths }: ProxyContext): Promise<string | undefined> {
 async function syncFiles(
   ctx: ProxyContext,
   { host, starts }: { host: string | undefined; starts: boolean },
-): Promise<{ count: number; files: MapFile[] }> {
+): Promise<{ count: number; drain: 'on' | 'off'; files: MapFile[] }> {
   const { instancesMap, flagsMap, hostMap } = proxyPaths(ctx.paths);
   const instances = await loadInstances(ctx);
   if ((await readMap(instancesMap)) === undefined) await writeInstances(ctx, instances);
   const drain = !starts && (await readSingle(flagsMap, drainKey)) === 'on' ? 'on' : 'off';
   await keepMap(ctx, flagsMap, `${drainKey} ${drain}\n`);
   await keepMap(ctx, hostMap, host === undefined ? '' : `${hostKey} ${host}\n`);
-  return { count: instances.size, files: listMapFiles(ctx, { instances, drain, host }) };
+  return { count: instances.size, drain, files: listMapFiles(ctx, { instances, drain, host }) };
 }
 
 /** Undefined where none runs. */

@@ -1,7 +1,7 @@
 // Upgraded connections, counted apart from all others over every worker, and ended. Handshakes are among them.
 import type { BaseContext } from '../context.ts';
 import { UnavailableError } from '../errors.ts';
-import { parseSessionIds, parseSessions } from '../haproxy/parse-workers.ts';
+import { parseSessionIds, parseSessions, type Worker } from '../haproxy/parse-workers.ts';
 import { askWorkers, type WorkerAnswers } from '../haproxy/workers.ts';
 import { proxyPaths, proxyService } from './paths.ts';
 
@@ -17,9 +17,8 @@ export type Tunnels = {
 };
 
 /** ActiveTunnels of the seed. Throws UnavailableError. */
-export async function countTunnels({ paths, signal }: TunnelsContext): Promise<Tunnels> {
-  const { masterSocket } = proxyPaths(paths);
-  return sumTunnels(await askWorkers(masterSocket, ['show stat'], { signal, service: proxyService }));
+export async function countTunnels(ctx: TunnelsContext): Promise<Tunnels> {
+  return sumTunnels(await ask(ctx, () => ['show stat']));
 }
 
 /** Of workers whose last answer is that to `show stat`. */
@@ -31,37 +30,56 @@ export function sumTunnels(answers: readonly WorkerAnswers[]): Tunnels {
   return { total: workers.reduce((sum, { tunnels }) => sum + tunnels, 0), workers };
 }
 
+const showSessions = ['show sess'];
+
+/** Ends them all; answers how many. The current worker can end those of a server, an old one only single sessions. */
+export async function closeTunnels(ctx: TunnelsContext): Promise<number> {
+  const closeServer = ['show stat', `shutdown sessions server ${tunnelsServer}`];
+  const seen = await ask(ctx, ({ isOld }) => (isOld ? showSessions : closeServer), { isOnce: true });
+  const [closed, refused] = [new Set<number>(), new Set<number>()];
+  for (const { pid, isOld, answers } of seen) {
+    // A reload that has come between the list and the order has made this one old.
+    if (!isOld) (answers[1] === '' ? closed : refused).add(pid);
+  }
+  const again = refused.size === 0 ? [] : await ask(ctx, ({ pid }) => (refused.has(pid) ? showSessions : []));
+  const shown = [...seen.filter(({ isOld }) => isOld), ...again.filter(({ pid }) => refused.has(pid))];
+  const ended = await closeSessions(ctx, shown);
+  const counts = seen
+    .filter(({ pid }) => closed.has(pid))
+    .map(({ pid, answers: [stats = ''] }) => requireCount(parseSessions(stats, tunnelsBackend), pid));
+  return counts.reduce((sum, count) => sum + count, ended);
+}
+
+/** Ends those of workers that have been old for so long; answers how many. */
+export async function closeOverdueTunnels(ctx: TunnelsContext, boundMs: number): Promise<number> {
+  const isOverdue = ({ isOld, oldForMs }: Worker): boolean =>
+    isOld && oldForMs !== undefined && oldForMs >= boundMs;
+  const seen = await ask(ctx, (worker) => (isOverdue(worker) ? showSessions : []));
+  return await closeSessions(ctx, seen.filter(isOverdue));
+}
+
 /**
- * Ends them all; answers how many. The current worker can end those of a server, an old one only single sessions. There they
- * are named by their address in memory, which in a worker that takes nothing new is nobody else's.
+ * Of workers whose answer is that to `show sess`. They are named by their address in memory, which in a worker that takes nothing
+ * new is nobody else's.
  */
-export async function closeTunnels({ paths, signal }: TunnelsContext): Promise<number> {
-  const { masterSocket } = proxyPaths(paths);
-  const options = { signal, service: proxyService };
-  const seen = await askWorkers(
-    masterSocket,
-    ({ isOld }) => (isOld ? ['show sess'] : ['show stat', `shutdown sessions server ${tunnelsServer}`]),
-    options,
+async function closeSessions(ctx: TunnelsContext, shown: readonly WorkerAnswers[]): Promise<number> {
+  const idsOf = new Map(
+    shown.map(({ pid, answers: [text = ''] }) => [pid, parseSessionIds(text, tunnelsBackend)] as const),
   );
-  const inOld = new Map(
-    seen.flatMap(({ pid, isOld, answers: [shown = ''] }) =>
-      isOld ? [[pid, parseSessionIds(shown, tunnelsBackend)] as const] : [],
-    ),
-  );
-  const current = seen
-    .filter(({ isOld }) => !isOld)
-    .reduce(
-      (sum, { pid, answers: [stats = ''] }) => sum + requireCount(parseSessions(stats, tunnelsBackend), pid),
-      0,
-    );
-  if ([...inOld.values()].every((ids) => ids.length === 0)) return current;
-  const ended = await askWorkers(
-    masterSocket,
-    ({ pid }) => (inOld.get(pid) ?? []).map((id) => `shutdown session ${id}`),
-    options,
-  );
+  if ([...idsOf.values()].every((ids) => ids.length === 0)) return 0;
+  const close = ({ pid }: Worker): string[] => (idsOf.get(pid) ?? []).map((id) => `shutdown session ${id}`);
+  const ended = await ask(ctx, close, { isOnce: true });
   // One that has ended by itself meanwhile is answered "No such session".
-  return current + ended.flatMap(({ answers }) => answers).filter((answer) => answer === '').length;
+  return ended.flatMap(({ answers }) => answers).filter((answer) => answer === '').length;
+}
+
+async function ask(
+  { paths, signal }: TunnelsContext,
+  commandsFor: (worker: Worker) => readonly string[],
+  { isOnce = false }: { isOnce?: boolean } = {},
+): Promise<WorkerAnswers[]> {
+  const options = { signal, service: proxyService, isOnce };
+  return await askWorkers(proxyPaths(paths).masterSocket, commandsFor, options);
 }
 
 function requireCount(count: number | undefined, pid: number): number {

@@ -107,7 +107,7 @@ describe('a heartbeat', () => {
     await proxy.tell(`set map ${proxy.at.instancesMap} a 9`);
     const first = await machine.reeve('heartbeat', '--json');
     const what = `a had 9 instead of 20001 in worker ${proxy.workers()[0]}`;
-    expect([first.status, JSON.parse(first.stdout).proxy]).toEqual([0, { repaired: [what] }]);
+    expect([first.status, JSON.parse(first.stdout).proxy]).toEqual([0, { repaired: [what], forced: 0 }]);
     expect(first.stderr).toContain(`the proxy was repaired: ${what}`);
     const second = await machine.reeve('heartbeat', '--json');
     expect([second.status, second.stderr, JSON.parse(second.stdout).proxy]).toEqual([0, '', undefined]);

@@ -10,7 +10,7 @@ import { until } from '../../support/balanced.ts';
 import { startProxy, type TestProxy } from '../../support/proxy.ts';
 import { askProxy, openTunnel, type ProxyTunnel, upgradeFields } from '../../support/proxy-client.ts';
 
-const commands = { proxyBackendHost: '127.0.0.1' };
+const commands = { proxyBackendHost: '127.0.0.1', proxyDrainTimeoutMs: 30_000 };
 
 async function startWithInstance(): Promise<{ proxy: TestProxy; instance: BackendServer }> {
   const [proxy, instance] = [await startProxy(), await startBackendServer('it')];

@@ -22,17 +22,36 @@ describe('what HAProxy 2.6 answers', () => {
     ].join('\n');
     expect(parseWorkers(answer)).toEqual([
       { pid: 12_700, isOld: false },
-      { pid: 12_623, isOld: true },
-      { pid: 12_650, isOld: true },
+      // Since 12650 has run, and since 12700 has.
+      { pid: 12_623, isOld: true, oldForMs: 5_000 },
+      { pid: 12_650, isOld: true, oldForMs: 1_000 },
     ]);
     expect(parseWorkers('')).toEqual([]);
+  });
+
+  it.each([
+    ['of days', '2d03h04m05s', ((2 * 24 + 3) * 60 + 4) * 60_000 + 4_000],
+    ['of no time', '0d00h00m00s', 0],
+    ['of a clock that was set back', '0d00h00m-5s', undefined],
+    ['of another version', 'long', undefined],
+  ])('tells for how long a worker has been old by the one after it: %s', (_, uptime, oldForMs) => {
+    // A reload that failed counts as well, so that numbers are left out.
+    const answer = `# workers\n9 worker 1 ${uptime} 2.6\n# old workers\n7 worker 3 9d00h00m00s 2.6\n`;
+    const [current, old] = parseWorkers(answer);
+    expect([current, old?.oldForMs]).toEqual([{ pid: 9, isOld: false }, oldForMs]);
   });
 
   it('shows a map, two of one key among it', () => {
     const shown = parseShownMap('0x5648fd52c0c0 a 20001\n0x5648fd75c0e0 b 20002\n0x5648fd75c0f0 a 7\n');
     expect([...shown]).toEqual([
-      ['a', ['20001', '7']],
-      ['b', ['20002']],
+      [
+        'a',
+        [
+          { ref: '0x5648fd52c0c0', value: '20001' },
+          { ref: '0x5648fd75c0f0', value: '7' },
+        ],
+      ],
+      ['b', [{ ref: '0x5648fd75c0e0', value: '20002' }]],
     ]);
     expect(parseShownMap('Unknown map identifier. Please use #<id> or <file>.').size).toBe(0);
   });

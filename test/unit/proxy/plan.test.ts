@@ -3,7 +3,13 @@ import { planRepairs } from '../../../src/lib/proxy/plan.ts';
 
 const path = '/run/reeve/proxy/instances.map';
 const file = (entries: Record<string, string>) => ({ path, entries: new Map(Object.entries(entries)) });
-const shown = (entries: Record<string, string[]>) => new Map(Object.entries(entries));
+const shown = (entries: Record<string, string[]>) =>
+  new Map(
+    Object.entries(entries).map(([key, values]) => [
+      key,
+      values.map((value, index) => ({ ref: `0x${key.length}${index}`, value })),
+    ]),
+  );
 
 describe('the comparison of a worker with the registry', () => {
   it('has nothing to do where they are the same, two of one key included', () => {
@@ -20,6 +26,17 @@ describe('the comparison of a worker with the registry', () => {
       { what: 'b had 9 instead of 2', commands: [`set map ${path} b 2`] },
       { what: 'c had 3 and 4 instead of 3', commands: [`set map ${path} c 3`] },
       { what: 'd was registered no longer', commands: [`del map ${path} d`] },
+    ]);
+  });
+
+  it('takes away by its reference what no command can name', () => {
+    const repairs = planRepairs(file({ a: '1' }), shown({ a: ['1'], 'b;c': ['2', '3'], 'd\\e"': ['4'] }));
+    expect(repairs).toEqual([
+      {
+        what: '"b;c" was there, which is no instance',
+        commands: [`del map ${path} #0x30`, `del map ${path} #0x31`],
+      },
+      { what: String.raw`"d\\e\"" was there, which is no instance`, commands: [`del map ${path} #0x40`] },
     ]);
   });
 });

@@ -1,0 +1,54 @@
+// Where the instances are: `commands.proxy_backend_host`, an address or a name.
+import { describe, expect, it } from 'vitest';
+import { UnavailableError } from '../../../src/lib/errors.ts';
+import { syncProxy } from '../../../src/lib/proxy/sync.ts';
+import { startBackendServer } from '../../support/backend-servers.ts';
+import { startProxy, type TestProxy } from '../../support/proxy.ts';
+import { askProxy } from '../../support/proxy-client.ts';
+import { startRawBackend } from '../../support/raw-backend.ts';
+
+const local = { proxyBackendHost: '127.0.0.1', proxyDrainTimeoutMs: 30_000 };
+
+const ask = async ({ port }: TestProxy, instance: string): Promise<string> => {
+  const { status, body } = await askProxy(port, `/i/${instance}/`);
+  return status === 200 ? body.trim() : String(status);
+};
+
+describe('the host of the instances', () => {
+  it('may be a name, or an address of either kind, and changes without a restart (A13, A14, A18)', async () => {
+    const proxy = await startProxy({ host: 'localhost' });
+    const [four, six] = [await startBackendServer('four'), await startRawBackend('::1')];
+    await proxy.set('four', four.backend.port);
+    await proxy.set('six', six.port);
+    expect([await ask(proxy, 'four'), await ask(proxy, 'six')]).toEqual(['four', '502']);
+    const { repaired } = await syncProxy(proxy.ctx, { ...local, proxyBackendHost: '::1' });
+    expect(repaired).toEqual([`backend_host had 127.0.0.1 instead of ::1 in worker ${proxy.workers()[0]}`]);
+    expect([await ask(proxy, 'four'), (await askProxy(proxy.port, '/i/six/')).status]).toEqual(['502', 200]);
+  });
+
+  it('that cannot be looked up at the start serves nothing until it can', async () => {
+    const proxy = await startProxy({ host: 'nowhere.invalid' });
+    const instance = await startBackendServer('it');
+    await proxy.set('a', instance.backend.port);
+    expect(proxy.warnings).toEqual([
+      expect.stringMatching(/cannot look up .*"nowhere.invalid".*nothing is served until it can$/),
+    ]);
+    expect(await ask(proxy, 'a')).toBe('502');
+    await expect(syncProxy(proxy.ctx, { ...local, proxyBackendHost: 'nowhere.invalid' })).rejects.toThrow(
+      UnavailableError,
+    );
+    await syncProxy(proxy.ctx, local);
+    expect(await ask(proxy, 'a')).toBe('it');
+  });
+
+  it('that cannot be looked up later stays what it was', async () => {
+    const proxy = await startProxy();
+    const instance = await startBackendServer('it');
+    await proxy.set('a', instance.backend.port);
+    expect((await syncProxy(proxy.ctx, { ...local, proxyBackendHost: 'nowhere.invalid' })).repaired).toEqual(
+      [],
+    );
+    expect(proxy.warnings).toEqual([expect.stringMatching(/"nowhere.invalid".*it stays 127.0.0.1$/)]);
+    expect(await ask(proxy, 'a')).toBe('it');
+  });
+});

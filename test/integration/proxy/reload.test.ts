@@ -1,0 +1,80 @@
+// A reload: tunnels stay in the worker before for as long as a stop would wait for them, and the first sync after that ends those
+// that are left.
+import { describe, expect, it } from 'vitest';
+import { drainProxy } from '../../../src/lib/proxy/drain.ts';
+import { runSync, syncProxy } from '../../../src/lib/proxy/sync.ts';
+import { countTunnels } from '../../../src/lib/proxy/tunnels.ts';
+import { startBackendServer } from '../../support/backend-servers.ts';
+import { until } from '../../support/balanced.ts';
+import { startProxy, type TestProxy } from '../../support/proxy.ts';
+import { askProxy, openTunnel, type ProxyTunnel } from '../../support/proxy-client.ts';
+
+const boundMs = 3_000;
+const local = { proxyBackendHost: '127.0.0.1', proxyDrainTimeoutMs: boundMs };
+
+async function startReloaded(): Promise<{ proxy: TestProxy; before: ProxyTunnel[]; reloadedAt: number }> {
+  const [proxy, instance] = [await startProxy(), await startBackendServer('it')];
+  await proxy.set('a', instance.backend.port);
+  const open = (): Promise<ProxyTunnel> => openTunnel(proxy.port, '/i/a/');
+  const before = [await open(), await open(), await open()];
+  const reloadedAt = performance.now();
+  await proxy.reload();
+  return { proxy, before, reloadedAt };
+}
+
+/** Above the second that HAProxy's own count may be too much. */
+async function untilOld(proxy: TestProxy): Promise<void> {
+  await until(async () => (await proxy.tell('show info').catch(() => '')).includes('Uptime_sec: 3'));
+}
+
+describe('a reload', () => {
+  it('keeps tunnels within the bound of a drain; then a sync closes those that are left, and tells how many (A25)', async () => {
+    const { proxy, before, reloadedAt } = await startReloaded();
+    const after = await openTunnel(proxy.port, '/i/a/');
+    expect(await syncProxy(proxy.ctx, local)).toMatchObject({ repaired: [], forced: 0 });
+    before[0]?.close();
+    await until(async () => (await countTunnels(proxy.ctx)).total === 3);
+
+    let data = {};
+    await until(async () => {
+      const outcome = await runSync(proxy.ctx, local);
+      data = outcome;
+      return outcome.outcome === 'done';
+    });
+
+    expect(performance.now() - reloadedAt).toBeGreaterThanOrEqual(boundMs);
+    expect(data).toMatchObject({
+      text: ['tunnels of before a reload that were closed by force: 2', 'HAProxy has 1 instance'],
+      data: { repaired: [], forced: 2 },
+    });
+    expect(proxy.warnings).toEqual(['tunnels closed by force 3s after a reload: 2']);
+    await until(() => before.every((tunnel) => !tunnel.isOpen()));
+    await until(() => proxy.workers().length === 1);
+    expect(await after.say('still')).toBe('it: still');
+    expect(await runSync(proxy.ctx, local)).toMatchObject({ outcome: 'nothing-to-do', data: { forced: 0 } });
+  });
+
+  it('that fails makes no worker an old one: nothing is closed, and all can be registered and drained (A70, A72)', async () => {
+    const proxy = await startProxy();
+    const instance = await startBackendServer('it');
+    await proxy.set('a', instance.backend.port);
+    const tunnel = await openTunnel(proxy.port, '/i/a/');
+    await proxy.failReload();
+    await untilOld(proxy);
+    expect(await syncProxy(proxy.ctx, { ...local, proxyDrainTimeoutMs: 0 })).toMatchObject({ forced: 0 });
+    expect(await tunnel.say('still')).toBe('it: still');
+    await proxy.set('b', instance.backend.port);
+    expect((await askProxy(proxy.port, '/i/b/')).status).toBe(200);
+    expect((await drainProxy(proxy.ctx, { boundMs: 0 })).data).toEqual({ tunnels: 1, ended: 0, forced: 1 });
+  });
+
+  it('of before a drain leaves its tunnels to the drain, which counts them', async () => {
+    const { proxy, before } = await startReloaded();
+    await untilOld(proxy);
+    const draining = drainProxy(proxy.ctx, { boundMs });
+    await until(async () => (await proxy.tell(`get map ${proxy.at.flagsMap} drain`)).includes('value="on"'));
+    expect(await syncProxy(proxy.ctx, { ...local, proxyDrainTimeoutMs: 0 })).toMatchObject({ forced: 0 });
+    expect((await draining).data).toEqual({ tunnels: 3, ended: 0, forced: 3 });
+    await until(() => before.every((tunnel) => !tunnel.isOpen()));
+  });
+});
