@@ -19,7 +19,7 @@ const assignment = plainText.refine((text) => text.indexOf('=') > 0, 'is no NAME
 
 /** Control planes are newer than nodes: unknown keys are let through. */
 const jobSchema = z.looseObject({
-  job_id: optional(z.string('is no text').max(512, 'is longer than 512 characters')),
+  job_id: optional(plainText.max(512, 'is longer than 512 characters')),
   dir: optional(plainText),
   env: optional(z.array(assignment, 'is no list')),
   mode: z.enum(['cmd', 'shell'], 'is neither "cmd" nor "shell"'),

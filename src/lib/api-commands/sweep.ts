@@ -13,9 +13,9 @@ const longestMs = 24 * 60 * 60_000;
 export async function keepSwept(ctx: Context, turns: Turns, signal: AbortSignal): Promise<void> {
   const { jobRetentionMs } = requireSection(ctx.config, 'commands');
   const everyMs = Math.min(longestMs, Math.max(shortestMs, jobRetentionMs / 2));
-  while (!signal.aborted) {
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
     try {
-      const count = await sweepCommands(ctx, { retentionMs: jobRetentionMs, turns, signal });
+      const count = await sweepCommands(ctx, { retentionMs: jobRetentionMs, turns, signal, isFirst });
       if (count > 0) ctx.log.info(`forgot ${count} old commands`);
     } catch (error) {
       ctx.log.warning(`cannot sweep old commands: ${describeError(error)}`);

@@ -29,14 +29,13 @@ export async function readRecord(ctx: BookContext, key: string): Promise<ReadRec
   return read === undefined || read === 'damaged' || commandKey(read.jobId) === key ? read : 'damaged';
 }
 
-/** Whether this very command was deleted while it ran. */
+/** Whether this very command was deleted: then there is none, whatever its record says. */
 export async function isCancelled(
   ctx: BookContext,
   key: string,
   { generation }: CommandRecord,
 ): Promise<boolean> {
-  const cancel = await readOne(ctx, cancelPath(ctx.paths, key), cancelDocument);
-  return cancel !== undefined && cancel !== 'damaged' && cancel.generation === generation;
+  return (await readOne(ctx, cancelPath(ctx.paths, key, generation), cancelDocument)) !== undefined;
 }
 
 async function readOne<T extends object>(
@@ -92,7 +91,7 @@ export async function writeCancel(
   { generation }: CommandRecord,
 ): Promise<void> {
   const cancel = { generation, at: clock.now().toISOString() };
-  await writeFileAtomic(cancelPath(paths, key), renderStateDocument(cancelDocument, cancel));
+  await writeFileAtomic(cancelPath(paths, key, generation), renderStateDocument(cancelDocument, cancel));
 }
 
 /** Before the record says that the command has ended: whoever reads that finds all of it. */
@@ -114,15 +113,25 @@ export async function readOutput({ paths, log }: BookContext, key: string): Prom
   }
 }
 
-/** Assumes that nobody runs it. */
-export async function removeCommand({ paths }: Pick<BaseContext, 'paths'>, key: string): Promise<void> {
-  await removeFiles({ paths }, key);
+/** Assumes that nobody runs it. `record`: as it was read. */
+export async function removeCommand(
+  { paths }: Pick<BaseContext, 'paths'>,
+  key: string,
+  record: ReadRecord,
+): Promise<void> {
+  await removeFiles({ paths }, key, record);
   await syncDirectory(commandsDir(paths));
 }
 
 /** The record first: without it the rest means nothing, and is swept away. After a power cut it may all be there again. */
-export async function removeFiles({ paths }: Pick<BaseContext, 'paths'>, key: string): Promise<void> {
-  for (const path of [recordPath(paths, key), outputPath(paths, key), cancelPath(paths, key)]) {
+export async function removeFiles(
+  { paths }: Pick<BaseContext, 'paths'>,
+  key: string,
+  record: ReadRecord,
+): Promise<void> {
+  const notes =
+    record === undefined || record === 'damaged' ? [] : [cancelPath(paths, key, record.generation)];
+  for (const path of [recordPath(paths, key), outputPath(paths, key), ...notes]) {
     try {
       await rm(path, { force: true });
     } catch (error) {

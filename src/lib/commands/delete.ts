@@ -2,9 +2,9 @@
 // command meanwhile.
 import type { BaseContext } from '../context.ts';
 import { describeError } from '../errors.ts';
-import { readRecord, removeCommand, writeCancel } from './book.ts';
-import { commandKey, isEnded } from './records.ts';
-import { endRemains, type SettleContext, underLock } from './settle.ts';
+import { type ReadRecord, readRecord, removeCommand, writeCancel } from './book.ts';
+import { type CommandRecord, commandKey, isEnded } from './records.ts';
+import { endLedGroup, type SettleContext, underLock } from './settle.ts';
 import { lasting, stopCommand } from './start.ts';
 
 type DeleteContext = SettleContext & Pick<BaseContext, 'signal'>;
@@ -17,18 +17,33 @@ export async function deleteCommand(ctx: DeleteContext, jobId: string): Promise<
   const key = commandKey(jobId);
   const record = await readRecord(ctx, key);
   if (record === undefined || (record !== 'damaged' && record.jobId !== jobId)) return false;
-  if (record === 'damaged' || isEnded(record.state)) {
-    await remove(ctx, key, endMs);
-    return true;
-  }
-  // First the note: whoever runs it finds it, also where we end right here.
-  await writeCancel(ctx, key, record);
-  if (await remove(ctx, key, 0)) return true;
-  const last = await readRecord(ctx, key);
-  // One that ended before it could find the note. If it ends after this, it finds it.
-  if (last !== undefined && last !== 'damaged' && isEnded(last.state)) await remove(ctx, key, endMs);
-  else await stopCommand(lasting(ctx), key).catch((error: unknown) => ctx.log.warning(describeError(error)));
+  // First the note: from then on there is no such command for anybody who looks, also where we end right here.
+  const failure = await note(ctx, key, record);
+  const isRemoved = isOver(record) ? await remove(ctx, key, endMs) : await removeUnlessRun(ctx, key);
+  // A full disk has no room for a note, and gets some by a removal.
+  if (!isRemoved && failure !== undefined) throw failure;
+  // Also of one that has ended: a unit that is not quite gone would let the next start of its name pass by.
+  await stopCommand(lasting(ctx), key).catch((error: unknown) => ctx.log.warning(describeError(error)));
   return true;
+}
+
+/** Why there is none. */
+async function note(ctx: DeleteContext, key: string, record: CommandRecord | 'damaged'): Promise<unknown> {
+  if (record === 'damaged') return undefined;
+  return await writeCancel(ctx, key, record).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+function isOver(record: ReadRecord): boolean {
+  return record === 'damaged' || (record !== undefined && isEnded(record.state));
+}
+
+async function removeUnlessRun(ctx: DeleteContext, key: string): Promise<boolean> {
+  if (await remove(ctx, key, 0)) return true;
+  // It may have ended before it could find the note. If it ends after this, it finds it.
+  return isOver(await readRecord(ctx, key)) && (await remove(ctx, key, endMs));
 }
 
 /** False where somebody has it: as whoever runs it removes it, too, two at once would remove the next one of the same name. */
@@ -38,8 +53,8 @@ async function remove(ctx: DeleteContext, key: string, waitMs: number): Promise<
     key,
     async () => {
       const last = await readRecord(ctx, key);
-      if (last !== undefined && last !== 'damaged') endRemains(last);
-      await removeCommand(ctx, key);
+      if (last !== undefined && last !== 'damaged') endLedGroup(last);
+      await removeCommand(ctx, key, last);
       return true;
     },
     waitMs,

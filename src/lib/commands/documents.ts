@@ -1,4 +1,5 @@
 // The shapes of a command's records on disk, checked by hand: every command's process reads them.
+import { externalIdPattern } from '../ids.ts';
 import { defineDocument } from '../state/document.ts';
 import { isRecord, requireText } from '../state/shape.ts';
 import type { CommandCancel, CommandRecord, CommandState } from './records.ts';
@@ -8,6 +9,7 @@ export const recordDocument = defineDocument<CommandRecord>({
   isCompact: true,
   parse: ({ version: _, ...raw }) => {
     for (const name of ['jobId', 'generation', 'acceptedAt', 'bootId']) requireText(raw, name);
+    if (!externalIdPattern.test(String(raw['generation']))) throw new TypeError('generation is no name');
     if (!isState(raw['state'])) throw new TypeError('state has the wrong shape');
     return raw as unknown as CommandRecord;
   },

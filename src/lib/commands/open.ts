@@ -2,11 +2,11 @@
 // command meanwhile.
 import type { JobRequest } from '../agenda/wire.ts';
 import type { BaseContext } from '../context.ts';
-import { describeError, UnavailableError } from '../errors.ts';
+import { describeError, InputError, UnavailableError } from '../errors.ts';
 import { newRunId } from '../ids.ts';
 import { isCancelled, makeRecord, readRecord } from './book.ts';
 import { requireBootId } from './boot.ts';
-import { type CommandRecord, commandKey, isEnded } from './records.ts';
+import { type CommandRecord, commandKey } from './records.ts';
 import { failCommand, type SettleContext, settleCommand } from './settle.ts';
 import { lasting, startCommand } from './start.ts';
 
@@ -23,14 +23,17 @@ export type OpenOptions = {
   signal: AbortSignal;
 };
 
-/** `known`: there is one with this id, and nothing is done. Throws UnavailableError where one that was deleted does not end. */
+/**
+ * `known`: there is one with this id, and nothing is done. Throws UnavailableError where one that was deleted does not end, and
+ * InputError where another id has the same name on this node.
+ */
 export async function openCommand(
   ctx: OpenContext,
   request: JobRequest,
   { admit, signal }: OpenOptions,
 ): Promise<'opened' | 'known'> {
   const key = commandKey(request.jobId);
-  if (await isKnown(ctx, key, signal)) return 'known';
+  if (await isKnown(ctx, request.jobId, signal)) return 'known';
   const bootId = await requireBootId(ctx.paths);
   const recorded = await admit(key);
   const record: CommandRecord = {
@@ -49,12 +52,16 @@ export async function openCommand(
 }
 
 /** Waits for the end of one that was deleted. */
-async function isKnown(ctx: OpenContext, key: string, signal: AbortSignal): Promise<boolean> {
+async function isKnown(ctx: OpenContext, jobId: string, signal: AbortSignal): Promise<boolean> {
+  const key = commandKey(jobId);
   const lastMs = performance.now() + endMs;
   for (;;) {
     const record = await readRecord(ctx, key);
     if (record === undefined) return false;
-    if (record === 'damaged' || isEnded(record.state) || !(await isCancelled(ctx, key, record))) return true;
+    if (record === 'damaged') return true;
+    if (record.jobId !== jobId) throw new InputError(`job_id stands for another job here: ${record.jobId}`);
+    if (!(await isCancelled(ctx, key, record))) return true;
+    // Removed here where nobody has it.
     await settleCommand(ctx, key);
     if (performance.now() > lastMs || signal.aborted) {
       throw new UnavailableError(`the job that had the id ${record.jobId} has not ended yet`);

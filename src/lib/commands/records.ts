@@ -1,5 +1,5 @@
-// The record of a command on this node: one file, written before each transition is made, and its output beside it. What was
-// deleted while it ran has a note of that beside it until its runner is through.
+// The record of a command on this node: one file, written before each transition is made, and its output beside it. A note beside
+// it says that it was deleted, whatever the record says, until whoever has its lock has removed all of it.
 import { join } from 'node:path';
 import type { JobRequest } from '../agenda/wire.ts';
 import type { Paths } from '../config/paths.ts';
@@ -35,7 +35,7 @@ export type CommandState =
 /** A number is given to another process some time: the second is when it was started, in ticks since boot. */
 export type ProcessName = { pid: number; startTime: string };
 
-/** Of a command that was deleted before its end. */
+/** Of a command that was deleted. */
 export type CommandCancel = { generation: string; at: string };
 
 export function commandsDir({ stateDir }: Pick<Paths, 'stateDir'>): string {
@@ -61,6 +61,9 @@ export function outputPath(paths: Pick<Paths, 'stateDir'>, key: string): string 
   return join(commandsDir(paths), `${key}.output`);
 }
 
-export function cancelPath(paths: Pick<Paths, 'stateDir'>, key: string): string {
-  return join(commandsDir(paths), `${key}.cancel`);
+/** Named for the generation: whoever removes an earlier command does not remove the note about this one. */
+export function cancelPath(paths: Pick<Paths, 'stateDir'>, key: string, generation: string): string {
+  return join(commandsDir(paths), `${key}.${cancelPrefix}${generation}`);
 }
+
+export const cancelPrefix = 'cancel-';

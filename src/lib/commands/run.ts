@@ -51,16 +51,17 @@ async function runUnderLock(ctx: Context, key: string, options: RunCommandOption
   if (record === undefined) return { outcome: 'nothing-to-do', text: [`command ${key} is no more`] };
   if (record === 'damaged') throw new InputError(`cannot run command ${key}: its record is damaged`);
   const { jobId, state } = record;
-  if (isEnded(state)) return { outcome: 'nothing-to-do', text: [`command ${jobId} has ended`] };
   if (await isCancelled(ctx, key, record)) {
-    await removeCommand(ctx, key);
-    return { outcome: 'nothing-to-do', text: [`command ${jobId} was deleted`] };
+    await removeCommand(ctx, key, record);
+    return renderDeleted(record, 'nothing-to-do');
   }
+  if (isEnded(state)) return { outcome: 'nothing-to-do', text: [`command ${jobId} has ended`] };
   // Whoever ran it is gone, as its lock is ours.
   const loss =
     findLoss(record, await findBootId(ctx.paths)) ?? (state.kind === 'running' ? errorTexts.killed : '');
-  if (loss !== '') return renderEnd(await settle(ctx, record, loss));
-  return await perform(ctx, record, options);
+  if (loss === '') return await perform(ctx, record, options);
+  const settled = await settle(ctx, record, loss);
+  return settled === undefined ? renderDeleted(record, 'done') : renderEnd(settled);
 }
 
 type Running = CommandRecord & { state: Extract<CommandRecord['state'], { kind: 'running' }> };
@@ -91,8 +92,8 @@ async function perform(ctx: Context, record: CommandRecord, options: RunCommandO
 async function finish(ctx: Context, key: string, running: Running, end: CommandEnd): Promise<Outcome> {
   const { jobId } = running;
   if (await isCancelled(ctx, key, running)) {
-    await removeCommand(ctx, key);
-    return { outcome: 'done', text: [`command ${jobId} was deleted`], data: { job: jobId } };
+    await removeCommand(ctx, key, running);
+    return renderDeleted(running, 'done');
   }
   const { maxOutputBytes } = requireSection(ctx.config, 'commands');
   const { startedAt } = running.state;
@@ -104,7 +105,7 @@ async function finish(ctx: Context, key: string, running: Running, end: CommandE
   });
   await writeEnd(ctx, ended);
   // Deleted meanwhile: whoever did that has left it to us, or waits for our lock.
-  if (await isCancelled(ctx, key, running)) await removeCommand(ctx, key);
+  if (await isCancelled(ctx, key, running)) await removeCommand(ctx, key, running);
   return renderEnd(ended);
 }
 
@@ -203,6 +204,10 @@ async function findStopReason(): Promise<string> {
 
 /** The unit has little time then. */
 const askMs = 2_000;
+
+function renderDeleted({ jobId }: CommandRecord, outcome: 'done' | 'nothing-to-do'): Outcome {
+  return { outcome, text: [`command ${jobId} was deleted`], data: { job: jobId } };
+}
 
 function renderEnd({ jobId, state }: CommandRecord): Outcome {
   if (state.kind === 'failed') {

@@ -1,5 +1,5 @@
 // What becomes of a command whose process has gone without a word: killed, or ended with the machine. Its record says so from
-// then on, and what it has left running ends.
+// then on. What it has left running is its unit's to end; without units, what its leader still leads is ended here.
 import { errorTexts } from '../agenda/wire.ts';
 import type { BaseContext } from '../context.ts';
 import { BusyError, describeError } from '../errors.ts';
@@ -24,22 +24,28 @@ function isAlive({ pid, startTime }: ProcessName): boolean {
 }
 
 /**
- * The record as it is from now on, where the command is lost; undefined where somebody has it. Without a place to write it is
- * only told.
+ * The record as it is from now on, where the command is lost; undefined where somebody has it, or nobody any more: one that was
+ * deleted is removed. Without a place to write it is only told.
  */
-export async function settleCommand(ctx: SettleContext, key: string): Promise<CommandRecord | undefined> {
-  return await underLock(ctx, key, async () => {
+export async function settleCommand(
+  ctx: SettleContext,
+  key: string,
+  waitMs = 0,
+): Promise<CommandRecord | undefined> {
+  const work = async (): Promise<CommandRecord | undefined> => {
     const record = await readRecord(ctx, key);
     if (record === undefined || record === 'damaged') return undefined;
-    if (await isCancelled(ctx, key, record)) {
-      // Nobody runs it, as its lock is ours, and whoever deleted it was killed over it.
-      endRemains(record);
-      await removeCommand(ctx, key);
-      return undefined;
-    }
+    if (await isCancelled(ctx, key, record)) return await forgetDeleted(ctx, key, record);
     const error = findLoss(record, await findBootId(ctx.paths));
     return error === undefined ? undefined : await settle(ctx, record, error);
-  });
+  };
+  return await underLock(ctx, key, work, waitMs);
+}
+
+/** Assumes the command's lock. */
+async function forgetDeleted(ctx: SettleContext, key: string, record: CommandRecord): Promise<undefined> {
+  endLedGroup(record);
+  await removeCommand(ctx, key, record);
 }
 
 /** For one that could not be started. */
@@ -51,15 +57,15 @@ export async function failCommand(ctx: SettleContext, key: string, error: string
   });
 }
 
-/** Assumes the command's lock. */
+/** Undefined where it was deleted meanwhile. Assumes the command's lock. */
 export async function settle(
   ctx: SettleContext,
   record: CommandRecord,
   error: string,
-): Promise<CommandRecord> {
+): Promise<CommandRecord | undefined> {
   const { state, ...rest } = record;
   const key = commandKey(record.jobId);
-  endRemains(record);
+  endLedGroup(record);
   const ended: EndedState = {
     kind: 'failed',
     ...('startedAt' in state && state.startedAt !== undefined ? { startedAt: state.startedAt } : {}),
@@ -67,8 +73,9 @@ export async function settle(
   };
   const settled = { ...rest, state: ended };
   try {
-    if (await isCancelled(ctx, key, record)) await removeCommand(ctx, key);
-    else await writeRecord(ctx, settled);
+    await writeRecord(ctx, settled);
+    // Asked after the write: a note that comes later finds an end, and whoever wrote it removes that.
+    if (await isCancelled(ctx, key, record)) return await forgetDeleted(ctx, key, record);
     ctx.log.warning(`command ${record.jobId}: ${error}`);
   } catch (failure) {
     ctx.log.error(`cannot settle command ${record.jobId} (${error}): ${describeError(failure)}`);
@@ -76,8 +83,11 @@ export async function settle(
   return settled;
 }
 
-/** Ends what is left running of a command that nobody runs. Assumes the command's lock. */
-export function endRemains({ state }: CommandRecord): void {
+/**
+ * Ends the group of a command that nobody runs, as long as its leader is there and it is ours to end; the rest is its unit's. Assumes
+ * the command's lock.
+ */
+export function endLedGroup({ state }: CommandRecord): void {
   // Only while its leader is there: else the number may be another's.
   if (state.kind !== 'running' || state.group === undefined || !isAlive(state.group)) return;
   try {

@@ -137,7 +137,7 @@ describe('a command', () => {
       const once = { ...request, jobId: id, shell: `touch ${ran}` };
       node.writeRecord(id, aRecord({ kind: 'accepted', request: once }, { jobId: id }));
       const note = { version: 1, generation: 'g-1', at: '2026-06-04T03:00:01.000Z' };
-      writeFileSync(join(node.stateDir, `commands/${id}.cancel`), JSON.stringify(note));
+      writeFileSync(join(node.stateDir, `commands/${id}.cancel-g-1`), JSON.stringify(note));
     }
     const { client } = await node.serve();
     expect(await client.look('a')).toMatchObject({ status: 404 });
@@ -152,7 +152,7 @@ describe('a command', () => {
     const node = makeCommandsNode();
     node.writeRecord('a', aRecord({ kind: 'accepted', request }));
     const note = { version: 1, generation: 'another', at: '2026-06-04T03:00:01.000Z' };
-    writeFileSync(join(node.stateDir, 'commands/a.cancel'), JSON.stringify(note));
+    writeFileSync(join(node.stateDir, 'commands/a.cancel-another'), JSON.stringify(note));
     const { client } = await node.serve();
     expect(await client.wait('a')).toMatchObject({ status: 'success', output: 'ran\n' });
   });

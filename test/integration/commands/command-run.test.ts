@@ -5,11 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, inject, it } from 'vitest';
 import { lookAtCommand } from '../../../src/lib/commands/look.ts';
 import { runCommandById } from '../../../src/lib/commands/run.ts';
-import { loadConfig } from '../../../src/lib/config/load.ts';
-import { resolvePaths } from '../../../src/lib/config/paths.ts';
-import type { Context } from '../../../src/lib/context.ts';
-import { createLog } from '../../../src/lib/report/log.ts';
-import { systemClock } from '../../../src/lib/time.ts';
+import { contextOf } from '../../support/commands-context.ts';
 import { type CommandsNode, makeCommandsNode, nodeBoot } from '../../support/commands-node.ts';
 import { fillDisk, mountSmall } from '../../support/full-disk.ts';
 import { startProcess } from '../../support/programs.ts';
@@ -24,19 +20,6 @@ function accept(node: CommandsNode, text: string): void {
     bootId: nodeBoot,
     state: { kind: 'accepted', request },
   });
-}
-
-async function contextOf(node: CommandsNode): Promise<Context> {
-  const paths = resolvePaths({}, node.env);
-  const log = createLog({
-    ...{ invocation: { journal: false, unit: false, colour: false }, level: 'error', runId: 'run-1' },
-    write: () => {},
-  });
-  const base = {
-    ...{ runId: 'run-1', command: 'command run', paths, overrides: {}, clock: systemClock, log },
-    ...{ signal: new AbortController().signal, interactive: false },
-  };
-  return { ...base, config: await loadConfig(paths, {}) };
 }
 
 const stateOf = (node: CommandsNode): Record<string, unknown> =>

@@ -48,6 +48,11 @@ describe('parseJobRequest', () => {
       { job_id: 'x'.repeat(513), mode: 'shell', shell: 'x' },
       'invalid request: job_id is longer than 512 characters',
     ],
+    [
+      'an id with half a character',
+      { job_id: 'j\ud800', mode: 'shell', shell: 'x' },
+      'invalid request: job_id has characters that no program can be given',
+    ],
     ['no mode', { job_id: 'j' }, 'invalid request: mode is neither "cmd" nor "shell"'],
     [
       'a mode in capitals',

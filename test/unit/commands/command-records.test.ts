@@ -33,6 +33,7 @@ describe('the record of a command', () => {
 
   it.each<[string, object]>([
     ['no state', {}],
+    ['a generation that names a file elsewhere', { generation: '../g' }],
     ['an unknown state', { state: { kind: 'waiting' } }],
     ['a state from the prototype', { state: { kind: 'constructor' } }],
     ['a state without its request', { state: { kind: 'accepted' } }],
