@@ -48,7 +48,7 @@ export function makeCommandsNode(section: Readonly<Record<string, unknown>> = {}
   const hold = async (idleSeconds = 5): Promise<SocketHolder> => {
     const holder = await holdSocket(['api', 'commands', '--idle', String(idleSeconds)], env);
     // Before the holder is stopped, which waits for all that holds its output.
-    onTestFinished(() => endCommands(at('')));
+    onTestFinished(() => endCommands(configFile));
     return holder;
   };
   return {
@@ -69,20 +69,14 @@ export function makeCommandsNode(section: Readonly<Record<string, unknown>> = {}
   };
 }
 
-/** What a test that has failed has left running. */
-function endCommands(directory: string): void {
-  const names = existsSync(directory) ? readdirSync(directory) : [];
-  for (const name of names.filter((one) => one.endsWith('.json'))) {
-    const pid = /"runner":\{"pid":(\d+)/.exec(readFileSync(join(directory, name), 'utf8'))?.[1];
-    if (pid === undefined || !isOurs(Number(pid))) continue;
-    process.kill(Number(pid), 'SIGTERM');
-  }
-}
-
-function isOurs(pid: number): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0command\0run\0');
-  } catch {
-    return false;
+/** What a test that has failed has left running: by their configuration, as some have nothing in a record yet. */
+function endCommands(configFile: string): void {
+  for (const name of readdirSync('/proc').filter((one) => /^\d+$/.test(one))) {
+    try {
+      const words = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0');
+      if (words.includes(configFile) && words.includes('run')) process.kill(Number(name), 'SIGTERM');
+    } catch {
+      // It has ended meanwhile.
+    }
   }
 }
