@@ -116,6 +116,28 @@ describeHost('a node that runs commands', () => {
     expect(await host.sh('ls /var/lib/reeve/commands | grep deleted || true')).toBe('');
   });
 
+  it('runs each command of one id that is deleted and used again at once (A46, A48)', async () => {
+    for (let count = 0; count < 10; count += 1) {
+      await dispatch('again', `echo ${count}`);
+      expect(await ended('again')).toEqual({ status: 'success', exit_code: 0, output: `${count}\n` });
+      expect((await call('DELETE', '/jobs/again')).status).toBe(204);
+    }
+    await isGone('again');
+  });
+
+  it('says of logs in a directory that its unit hides why there are none', async () => {
+    await host.sh(
+      'mkdir -p /srv/logs /root/logs && for d in /srv/logs /root/logs; do echo line > $d/app__one.log; done',
+    );
+    expect(await call('GET', '/logs/app/one?dir=/srv/logs')).toMatchObject({ status: 200 });
+    expect(await call('GET', '/logs/app/one?dir=/root/logs')).toEqual({
+      status: 404,
+      text: JSON.stringify({
+        error: 'no logs found for app/one: reeve-api-commands.service does not see what is below /root',
+      }),
+    });
+  });
+
   it('outlives an API that is killed, and one that is upgraded', async () => {
     await dispatch('outlives', 'until [ -e /run/go ]; do sleep 0.1; done; echo end');
     await host.output(['systemctl', 'kill', '--signal=KILL', 'reeve-api-commands.service']);

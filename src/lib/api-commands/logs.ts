@@ -1,7 +1,7 @@
 // `/v1/logs`: the last lines of an instance's log files, which stand in a directory that the control plane knows. Whoever may write
 // there must not be able to have another file read: links are not followed, and only files are opened for reading.
 import { constants } from 'node:fs';
-import { type FileHandle, open, opendir } from 'node:fs/promises';
+import { type FileHandle, open, opendir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LogFile, type LogsRequest, limits, readLogName } from '../agenda/instances.ts';
 import { parseLogsQuery } from '../agenda/queries.ts';
@@ -9,13 +9,14 @@ import { systemErrorCode } from '../errors.ts';
 import { type Answer, ApiError, type ApiRequest } from '../server/route.ts';
 import { fileError } from '../state/file-error.ts';
 import type { Gate } from './gate.ts';
+import { findHidden } from './hidden.ts';
 
 /** Of all files of one answer: many files have less each. */
 const answerBytes = 16 * 1024 * 1024;
 
 type Found = { name: string; service: string };
 
-/** 404 where there are none. */
+/** 404 where there are none, or where none are shown to us, which it says. */
 export async function handleLogs(request: ApiRequest, gate: Gate): Promise<Answer> {
   const wanted = parseLogsQuery(request.query);
   const { app = '', instance = '' } = request.params;
@@ -23,14 +24,30 @@ export async function handleLogs(request: ApiRequest, gate: Gate): Promise<Answe
     const found = await findLogs(wanted, app, instance);
     const most = Math.min(limits.logBytes, Math.floor(answerBytes / Math.max(1, found.length)));
     const logs: LogFile[] = [];
+    let fault: unknown;
     for (const { name, service } of found) {
       request.signal.throwIfAborted();
-      const lines = await readTail(join(wanted.dir, name), most, wanted.tail);
+      // One that cannot be read takes no other away.
+      const lines = await readTail(join(wanted.dir, name), most, wanted.tail).catch((error: unknown) => {
+        fault ??= error;
+        return undefined;
+      });
       if (lines !== undefined) logs.push({ service, file: name, lines });
     }
-    if (logs.length === 0) throw new ApiError(404, `no logs found for ${app}/${instance}`);
+    if (logs.length === 0) throw fault ?? (await explainNone(wanted.dir, `${app}/${instance}`));
     return { status: 200, json: { app, instance, logs } };
   });
+}
+
+/** Why there are none, for whoever knows that there are some. */
+async function explainNone(dir: string, instance: string): Promise<ApiError> {
+  const hidden = await findHiding(dir);
+  const why = hidden === undefined ? '' : `: reeve-api-commands.service does not see what is below ${hidden}`;
+  return new ApiError(404, `no logs found for ${instance}${why}`);
+}
+
+async function findHiding(dir: string): Promise<string | undefined> {
+  return findHidden(await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''), dir);
 }
 
 const nowhere: readonly (string | undefined)[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'];
@@ -51,7 +68,8 @@ async function findLogs(
       }
     }
   } catch (error) {
-    if (nowhere.includes(systemErrorCode(error))) return [];
+    // What is hidden is there, and may not be entered.
+    if (nowhere.includes(systemErrorCode(error)) || (await findHiding(dir)) !== undefined) return [];
     throw fileError('read', dir, error);
   }
   return found.sort(({ name: left }, { name: right }) => (left < right ? -1 : 1));
