@@ -122,6 +122,6 @@ describe('the sweep', () => {
     );
     expect(node.files()).toEqual(['asked.json', 'asked.output']);
     expect(busy.length).toBeGreaterThan(20);
-    expect(slow(busy)).toBeLessThan(Math.max(50, slow(quiet) * 5));
+    expect(slow(busy)).toBeLessThan(Math.max(20, slow(quiet) * 3));
   });
 });
