@@ -6,7 +6,7 @@ import { deleteCommand } from '../commands/delete.ts';
 import { lookAtCommand } from '../commands/look.ts';
 import { type OpenOptions, openCommand } from '../commands/open.ts';
 import { commandKey } from '../commands/records.ts';
-import type { Turns } from '../commands/sweep.ts';
+import type { Turns } from '../commands/turns.ts';
 import { requireSection } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { UnavailableError } from '../errors.ts';

@@ -2,6 +2,7 @@
 // listens on private addresses only, or with TLS.
 import type { AddressInfo } from 'node:net';
 import type { ErrorAnswer } from '../agenda/wire.ts';
+import { createTurns } from '../commands/turns.ts';
 import { isPublicBind } from '../config/listen.ts';
 import { requireSection } from '../config/rules.ts';
 import type { BaseContext, Context } from '../context.ts';
@@ -16,7 +17,6 @@ import { healthRoutes } from './health.ts';
 import { instanceRoutes } from './instances.ts';
 import { jobsRoutes } from './jobs.ts';
 import { keepSwept } from './sweep.ts';
-import { createTurns } from './turns.ts';
 
 export type ApiOptions = {
   /** `HOST:PORT`; undefined: the socket that systemd hands over. */

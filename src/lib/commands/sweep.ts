@@ -11,9 +11,7 @@ import { readFileTime, readRecord, removeFiles } from './book.ts';
 import { type CommandRecord, cancelPrefix, commandsDir, isEnded } from './records.ts';
 import { type SettleContext, settleCommand } from './settle.ts';
 import { startLost } from './start.ts';
-
-/** Nobody else changes the same command meanwhile. */
-export type Turns = <Value>(key: string, work: () => Promise<Value>) => Promise<Value>;
+import type { Turns } from './turns.ts';
 
 export type SweepOptions = {
   retentionMs: number;

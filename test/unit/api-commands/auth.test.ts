@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createAuthorize } from '../../../src/lib/api-commands/auth.ts';
-import { createTurns } from '../../../src/lib/api-commands/turns.ts';
+import { createTurns } from '../../../src/lib/commands/turns.ts';
 import { ApiError } from '../../../src/lib/server/route.ts';
 
 describe('createAuthorize', () => {

@@ -1,5 +1,7 @@
 // Work on one thing after another, in the order it was asked for; on different things at once.
-import type { Turns } from '../commands/sweep.ts';
+
+/** Nobody else changes the same command meanwhile. */
+export type Turns = <Value>(key: string, work: () => Promise<Value>) => Promise<Value>;
 
 export function createTurns(): Turns {
   const last = new Map<string, Promise<unknown>>();
