@@ -1,6 +1,7 @@
 // Looks at what commands need: the token's file, the control plane, the user they run as, what is kept of them, and the proxy.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { heartbeatPath, tokenHeader } from '../agenda/wire.ts';
 import { commandsDir } from '../commands/records.ts';
 import { surveyCommands } from '../commands/survey.ts';
@@ -24,6 +25,9 @@ import { describeSilence } from './silence.ts';
 import type { World } from './world.ts';
 
 const answerMs = 4_000;
+
+/** What a registration takes between its file and the last worker, many times over. */
+const registrationMs = 500;
 
 /** More files of commands than this are not looked at one by one. */
 const mostFiles = 1_000;
@@ -101,7 +105,18 @@ export async function gatherProxy({ base, signal }: World, commands: CommandsCon
   }
 }
 
-async function listDifferences(ctx: Parameters<typeof compareWorkers>[0]): Promise<string[]> {
+type CompareContext = Parameters<typeof compareWorkers>[0];
+
+/** Without the lock, a registration may come between the files and the workers: only what a second look finds as well differs. */
+async function listDifferences(ctx: CompareContext): Promise<string[]> {
+  const first = await lookForDifferences(ctx);
+  if (first.length === 0) return [];
+  await sleep(registrationMs, undefined, { signal: ctx.signal }).catch(() => {});
+  const second = new Set(await lookForDifferences(ctx));
+  return first.filter((what) => second.has(what));
+}
+
+async function lookForDifferences(ctx: CompareContext): Promise<string[]> {
   const files = listMapFiles(ctx, await readMapValues(ctx));
   const compared = (await compareWorkers(ctx, files)) ?? [];
   return compared.flatMap(({ repairs }) => repairs.map(({ what }) => what));

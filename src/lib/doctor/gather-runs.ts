@@ -56,7 +56,7 @@ function listBeats({ cluster, jobs, commands }: Partial<Config>): number[] {
   return [
     ...(cluster?.nodeId === undefined ? [] : [cluster.intervals.livenessMs]),
     ...(jobs === undefined ? [] : [jobs.heartbeat.intervalMs]),
-    ...(commands === undefined || commands.centralBaseUrl === '' ? [] : [commands.heartbeatIntervalMs]),
+    ...(commands === undefined ? [] : [commands.heartbeatIntervalMs]),
   ];
 }
 

@@ -35,6 +35,16 @@ describe('doctor, where commands are taken', () => {
     ]);
   });
 
+  it('expects heartbeats, which keep the proxy, where no control plane is named as well', async () => {
+    const commands = { central_base_url: '', heartbeat_interval: '1s' };
+    const machine = await makeCommandsMachine({ commands });
+    expect(told(await examine(machine, 'runs'))).toEqual([
+      'warning: heartbeat has had no good run yet, and one is due every 1s',
+    ]);
+    await machine.reeve('heartbeat');
+    expect(told(await examine(machine, 'runs'))).toEqual(['ok: 1 concern in order']);
+  });
+
   it('tells of a token that others can read, in our file and in the seed’s (A20)', async () => {
     const machine = await makeCommandsMachine();
     const ours = join(machine.root, 'etc/reeve.yaml');

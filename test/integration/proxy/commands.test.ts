@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { drainProxy } from '../../../src/lib/proxy/drain.ts';
 import { type CommandsMachine, makeCommandsMachine } from '../../support/agenda/machine.ts';
 import { startBackendServer } from '../../support/backend-servers.ts';
+import { alterMaster } from '../../support/faulty-master.ts';
 import { startProxy, type TestProxy } from '../../support/proxy.ts';
 import { askProxy, openTunnel } from '../../support/proxy-client.ts';
 
@@ -97,6 +98,28 @@ describe('reeve doctor', () => {
     expect(await look()).toEqual(['warning: new tunnels are refused (drain)']);
     await proxy.stop();
     expect(await look()).toEqual(['failure: it is not there']);
+  });
+});
+
+describe('reeve doctor, without a lock', () => {
+  it('tells of no difference that was a registration under way', async () => {
+    const { machine, proxy } = await start();
+    await proxy.set('a', 20_001);
+    let looks = 0;
+    await alterMaster(proxy, async (request, answer) => {
+      if (!request.includes('show map')) return answer;
+      looks += 1;
+      // Between its look at the files and that at the worker.
+      if (looks > 1) return answer;
+      await proxy.set('a', 20_002);
+      return answer.replace(' a 20001', ' a 20002');
+    });
+    const { stdout } = await machine.reeve('doctor', '--json');
+    const findings = JSON.parse(stdout).findings as { check: string; what: string }[];
+    expect(findings.filter(({ check }) => check === 'proxy').map(({ what }) => what)).toEqual([
+      'HAProxy answers, 0 tunnels',
+    ]);
+    expect(looks).toBe(2);
   });
 });
 
