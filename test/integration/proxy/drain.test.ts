@@ -192,7 +192,7 @@ describe('a drain', () => {
 });
 
 describe('1,000 open WebSockets', () => {
-  it('survive 1,000 registrations and a reload; a stop with a bound of 5 s closes those still open, and tells their number (A26, A69, A70)', async () => {
+  it('survive 1,000 registrations and a reload; a stop with a bound of 5 s closes those still open, and tells their number (A26, A64, A69, A70)', async () => {
     const { proxy, instance } = await startWithInstance();
     const other = await startBackendServer('other');
     const tunnels = await openMany(proxy.port, 1000);

@@ -1,5 +1,5 @@
 // Connections to instances are kept and used again: none may ever carry a request to another one.
-// REEVE_TEST_PROXY_REQUESTS sets how many there are: 1000000 for the proof, some minutes.
+// REEVE_TEST_PROXY_REQUESTS sets how many there are: 1000000 for the proof, some minutes (scripts/test long).
 import { describe, expect, it } from 'vitest';
 import { startNodeProgram } from '../../support/programs.ts';
 import { startProxy, type TestProxy } from '../../support/proxy.ts';
@@ -41,7 +41,7 @@ describe('10 instances over 64 connections', () => {
     const { status, stdout, stderr } = await registrar.ended;
     expect([status, stderr]).toEqual([0, '']);
     const changes = Number(/registered (\d+)/.exec(stdout)?.[1]);
-    console.log(`${result.requests} requests in ${result.seconds.toFixed(1)} s, ${changes} registrations`);
+    console.log(`figure: ${result.requests} requests in ${result.seconds.toFixed(1)} s, ${changes} registrations`);
     expect(result.wrong).toEqual([]);
     expect(result.failed).toEqual([]);
     expect(result.requests).toBe(requests);

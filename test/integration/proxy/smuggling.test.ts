@@ -178,7 +178,7 @@ describe('a request that could be read in two ways', () => {
     const upgrade = 'GET /i/a/x HTTP/1.1\r\nHost: g\r\nConnection: upgrade\r\nUpgrade: tcp\r\n\r\n';
     await askRaw(proxy.port, `${upgrade}GET /i/other/smuggled HTTP/1.1\r\nHost: g\r\n\r\n`, quietMs);
     expect(instance.received()).not.toContain('smuggled');
-    for (const seen of other.heads) expect(seen.split('\r\n')[0]).toBe('GET /smuggled HTTP/1.1');
+    expect(other.heads).toEqual([]);
   });
 });
 

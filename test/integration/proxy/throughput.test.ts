@@ -1,6 +1,6 @@
 // The proxy beside what it could have been: a forwarder in Node.js, and Caddy. One thread each, the same instance behind them,
 // the same client, one after another in the same run. REEVE_TEST_PROXY_SECONDS is how long each is measured: from 10 on the
-// figures are held to what they must be, below they only show that it works.
+// figures are held to what they must be (scripts/test long), below they only show that it works.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
