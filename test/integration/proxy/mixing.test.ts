@@ -41,7 +41,9 @@ describe('10 instances over 64 connections', () => {
     const { status, stdout, stderr } = await registrar.ended;
     expect([status, stderr]).toEqual([0, '']);
     const changes = Number(/registered (\d+)/.exec(stdout)?.[1]);
-    console.log(`figure: ${result.requests} requests in ${result.seconds.toFixed(1)} s, ${changes} registrations`);
+    console.log(
+      `figure: ${result.requests} requests in ${result.seconds.toFixed(1)} s, ${changes} registrations`,
+    );
     expect(result.wrong).toEqual([]);
     expect(result.failed).toEqual([]);
     expect(result.requests).toBe(requests);
