@@ -5,6 +5,7 @@ import { access, lstat, readdir, readFile, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { hasCertificate } from '../bootstrap/presence.ts';
 import { systemErrorCode } from '../errors.ts';
 import { readDisks } from '../host/sample.ts';
 import { describeCause } from '../state/file-error.ts';
@@ -82,9 +83,12 @@ export async function gatherLeftovers({ base }: World): Promise<string[]> {
 }
 
 export async function gatherCertificates({ config }: World): Promise<CertificateFacts[]> {
-  const tls = config?.jobs?.http.tls;
-  if (tls?.enabled !== true) return [];
-  const paths = [tls.certPath, tls.caPath, tls.bootstrapCaPath].filter((path) => path !== undefined);
+  const { jobs } = config ?? {};
+  if (jobs?.http.tls.enabled !== true) return [];
+  const { certPath, caPath, bootstrapCaPath } = jobs.http.tls;
+  // Where none was issued yet, the exchange of a token brings both: the check of jobs tells how.
+  const ours = (await hasCertificate(jobs)) ? [certPath, caPath] : [];
+  const paths = [...ours, bootstrapCaPath].filter((path) => path !== undefined);
   return await Promise.all(paths.map(readCertificate));
 }
 
