@@ -99,9 +99,10 @@ async function readEdge(ctx: Context): Promise<EdgeView | undefined> {
   };
 }
 
-/** A node of jobs alone publishes nothing. */
+/** A node of jobs alone publishes nothing, also where its section cluster names no more than the engine. */
 function isAppOrNone({ cluster, jobs }: Context['config']): boolean {
   if (cluster === undefined) return jobs === undefined;
+  if (cluster.nodeId === undefined && jobs !== undefined) return false;
   return !cluster.roles.includes('edge') || cluster.roles.includes('app');
 }
 
