@@ -34,6 +34,16 @@ describe('doctor, where jobs are taken', () => {
     expect(findings[1]).toMatch(/the key is not the one of the certificate$/);
   });
 
+  it.each([
+    ['key', 'its key is damaged, or none'],
+    ['cert', 'it or its authority is damaged, or none'],
+  ] as const)('names a %s that is none in words', async (file, words) => {
+    const machine = await makeJobsMachine();
+    writeSecret(machine.files[file], 'junk');
+    const what = `cannot use the certificate in ${JSON.stringify(machine.files.cert)}: ${words}`;
+    expect(await examine(machine, 'jobs')).toEqual([`failure: ${what}`]);
+  });
+
   it('tells of a token that is not there, and of a server that is not', async () => {
     const machine = await makeJobsMachine();
     rmSync(machine.files.token);
