@@ -1,21 +1,8 @@
 // The one writer of files that must be old or new, never a third thing: staged in full beside the target, checked by
 // reading back, synced, renamed over, and the directory synced. write-file-atomic alone publishes a short file on a
 // full disk and reports success, so it only ever writes our private staging file.
-// What only reads and changes names is done synchronously: each such call takes microseconds, and on its way through the thread
-// pool ten times that, in processes that live for a tenth of a second. What waits for the disk is not.
-import {
-  closeSync,
-  constants,
-  copyFileSync,
-  fstatSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-} from 'node:fs';
-import { open } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { copyFile, link, lstat, open, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import writeStagingFile from 'write-file-atomic';
 import { ConfigError, systemErrorCode } from '../errors.ts';
@@ -67,7 +54,7 @@ export async function stageFile(
   const bytes = typeof body === 'string' ? Buffer.from(body) : toBuffer(body);
   const fill = async (staging: string): Promise<number> => {
     await writeStagingFile(staging, bytes, { mode });
-    requireSameContent(staging, bytes);
+    await requireSameContent(staging, bytes);
     return bytes.length;
   };
   return await stage(path, fill, makeDirectory);
@@ -109,7 +96,7 @@ async function stage(
   try {
     if (makeDirectory) await ensureDirectory(directory);
     await sweepStaging(directory);
-    requireReplaceable(path);
+    await requireReplaceable(path);
     const sizeBytes = await fill(staging);
     let published = false;
     return {
@@ -117,7 +104,7 @@ async function stage(
       publish: async ({ keepPrevious = false } = {}) => {
         try {
           if (keepPrevious) await keepCurrent(path);
-          renameSync(staging, path);
+          await rename(staging, path);
           published = true;
           await syncDirectory(directory);
         } catch (error) {
@@ -146,21 +133,25 @@ function keepFileSizeErrors(): void {
 }
 
 /** write-file-atomic follows a symbolic link and rewrites what it points to: for our files that is always a mistake. */
-function requireReplaceable(path: string): void {
-  const target = lstatSync(path, { throwIfNoEntry: false });
+async function requireReplaceable(path: string): Promise<void> {
+  const target = await lstat(path).catch((error: unknown) => {
+    if (systemErrorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  });
   if (target === undefined || target.isFile()) return;
   const kind = target.isSymbolicLink() ? 'a symbolic link' : 'not a regular file';
   throw new ConfigError(`cannot write ${JSON.stringify(path)}: it is ${kind}`, { code: 'not-a-file' });
 }
 
-function requireSameContent(staging: string, bytes: Buffer): void {
-  const fd = openSync(staging, constants.O_RDONLY | constants.O_NOFOLLOW);
+async function requireSameContent(staging: string, bytes: Buffer): Promise<void> {
+  const handle = await open(staging, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
-    const { size } = fstatSync(fd);
+    const { size } = await handle.stat();
     if (size !== bytes.length) throw shortWrite(size, bytes.length);
-    if (!readFileSync(fd).equals(bytes)) throw codedError('EIO', 'what was written reads back differently');
+    const written = await handle.readFile();
+    if (!written.equals(bytes)) throw codedError('EIO', 'what was written reads back differently');
   } finally {
-    closeSync(fd);
+    await handle.close();
   }
 }
 
@@ -178,11 +169,11 @@ function codedError(code: string, text: string): Error {
  * cut met an unsynced rename) must not push out a good copy. Files kept this way end with a line break.
  */
 async function keepCurrent(path: string): Promise<void> {
-  if (!looksWhole(path)) return;
+  if (!(await looksWhole(path))) return;
   const second = newStagingPath(dirname(path));
   try {
-    linkOrCopy(path, second);
-    renameSync(second, previousPath(path));
+    await linkOrCopy(path, second);
+    await rename(second, previousPath(path));
   } finally {
     // Needed after success, too: rename(2) does nothing when both names are links to the same file.
     await discardStaging(second);
@@ -198,39 +189,34 @@ const noHardLinks = new Set(['EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS
 /** As many writers as may replace the file while we try to link it. */
 const mostReplacements = 20;
 
-function linkOrCopy(path: string, second: string, tries = mostReplacements): void {
+async function linkOrCopy(path: string, second: string, tries = mostReplacements): Promise<void> {
   try {
-    linkSync(path, second);
+    await link(path, second);
   } catch (error) {
     const code = systemErrorCode(error) ?? '';
     // link(2) has looked the file up, and meanwhile another writer's rename has taken its last name away.
-    if (code === 'ENOENT' && tries > 1) linkOrCopy(path, second, tries - 1);
-    else if (noHardLinks.has(code)) copyFileSync(path, second, constants.COPYFILE_EXCL);
-    else throw error;
+    if (code === 'ENOENT' && tries > 1) return await linkOrCopy(path, second, tries - 1);
+    if (!noHardLinks.has(code)) throw error;
+    await copyFile(path, second, constants.COPYFILE_EXCL);
   }
 }
 
-function looksWhole(path: string): boolean {
-  const fd = openCurrent(path);
-  if (fd === undefined) return false;
-  try {
-    const { size } = fstatSync(fd);
-    if (size === 0) return false;
-    const ends = Buffer.alloc(2);
-    readSync(fd, ends, 0, 1, 0);
-    readSync(fd, ends, 1, 1, size - 1);
-    return ends[0] !== 0 && ends[1] === 0x0a;
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function openCurrent(path: string): number | undefined {
-  try {
-    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-  } catch (error) {
+async function looksWhole(path: string): Promise<boolean> {
+  const { O_RDONLY, O_NOFOLLOW } = constants;
+  const handle = await open(path, O_RDONLY | O_NOFOLLOW).catch((error: unknown) => {
     if (systemErrorCode(error) === 'ENOENT') return undefined;
     throw error;
+  });
+  if (handle === undefined) return false;
+  try {
+    const { size } = await handle.stat();
+    if (size === 0) return false;
+    const ends = Buffer.alloc(2);
+    await handle.read(ends, 0, 1, 0);
+    await handle.read(ends, 1, 1, size - 1);
+    return ends[0] !== 0 && ends[1] === 0x0a;
+  } finally {
+    await handle.close();
   }
 }
 

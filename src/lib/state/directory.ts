@@ -1,13 +1,11 @@
 // Directories below the state directory or a store: made when missing, and durable once they are used.
-import { constants, statSync } from 'node:fs';
+import { constants } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { systemErrorCode } from '../errors.ts';
 
 /** Makes the directory and its parents (0700). What was made survives a power cut. */
 export async function ensureDirectory(path: string): Promise<void> {
-  // The usual case, in one call.
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
   const firstMade = await mkdir(path, { recursive: true, mode: 0o700 }).catch(async (error: unknown) => {
     // Node calls a file system that is read-only ENOENT here; without `recursive` it says what it is.
     if (systemErrorCode(error) === 'ENOENT') await mkdir(await findMissing(path), { mode: 0o700 });
