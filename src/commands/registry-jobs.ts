@@ -8,7 +8,7 @@ export const jobCommands: readonly CommandSpec[] = [
   {
     path: 'claim',
     summary: 'go on with the jobs of this node, then take jobs for a window',
-    options: [{ flags: '--window <seconds>', description: 'so long; 0 asks once (default 55)' }],
+    options: [{ flags: '--window <seconds>', description: 'claim for so long; 0 asks once (default: 55)' }],
     locks: true,
     load: () => import('./claim.ts'),
   },
@@ -23,7 +23,7 @@ export const jobCommands: readonly CommandSpec[] = [
   {
     path: 'job list',
     summary: 'the open jobs of this node, and those that ended in the last day',
-    options: [{ flags: '--all', description: 'all that ended and are still kept' }],
+    options: [{ flags: '--all', description: 'with all ended ones that are still kept' }],
     load: () => import('./job-list.ts'),
   },
   {
@@ -36,14 +36,14 @@ export const jobCommands: readonly CommandSpec[] = [
     path: 'job logs',
     summary: 'the output of one job: its stdout to stdout, its stderr to stderr',
     arguments: [idArgument],
-    options: [{ flags: '-f, --follow', description: 'until the job has ended' }],
+    options: [{ flags: '-f, --follow', description: 'go on as it is written, until the job has ended' }],
     load: () => import('./job-logs.ts'),
   },
   {
     path: 'job cancel',
     summary: 'ask for the end of one open job',
     arguments: [idArgument],
-    options: [{ flags: '--reason <text>', description: 'why, for whoever wonders' }, yesOption],
+    options: [{ flags: '--reason <text>', description: 'why: `job show` tells it' }, yesOption],
     load: () => import('./job-cancel.ts'),
   },
   {

@@ -1,6 +1,7 @@
 // A way to a server that ends after a given number of bytes, whatever is said over it: for what is killed in the middle of a body.
 import { connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { joinEnds } from './joined-sockets.ts';
 
 export type ByteProxy = {
   readonly port: number;
@@ -16,17 +17,7 @@ export async function startByteProxy(target: number): Promise<ByteProxy> {
   const open = new Set<Socket>();
   const server = createServer((near) => {
     const far = connect({ host: '127.0.0.1', port: target });
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      open.add(one);
-      one.on('error', () => other.destroy());
-      one.once('close', () => {
-        open.delete(one);
-        other.destroy();
-      });
-    }
+    joinEnds(near, far, open);
     far.pipe(near);
     near.on('data', (bytes: Buffer) => {
       const through = bytes.subarray(0, Math.min(bytes.length, left));

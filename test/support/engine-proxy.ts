@@ -80,3 +80,32 @@ async function forward(
   answer.pipe(outgoing);
   outgoing.once('close', () => onward.destroy());
 }
+
+type KillableProgram = { child: { kill(signal: 'SIGKILL'): boolean }; ended: Promise<unknown> };
+
+/**
+ * Kills the program at the point-th time, counted from 0, that the proxy sees a request of it or an answer to it; false where there
+ * is none. Resolves once it has ended.
+ */
+export async function killAtPoint(
+  program: KillableProgram,
+  proxy: EngineProxy,
+  point: number,
+): Promise<boolean> {
+  let seen = 0;
+  let isKilled = false;
+  const step = async (): Promise<void> => {
+    const isPoint = seen === point;
+    seen += 1;
+    if (!isPoint) return;
+    isKilled = true;
+    program.child.kill('SIGKILL');
+    await program.ended;
+  };
+  proxy.beforeRequest = step;
+  proxy.beforeAnswer = step;
+  await program.ended;
+  proxy.beforeRequest = () => {};
+  proxy.beforeAnswer = () => {};
+  return isKilled;
+}

@@ -5,6 +5,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type Host, startHost } from './host.ts';
 import { provision } from './installed.ts';
+import { joinEnds } from './joined-sockets.ts';
 import { createPki, type Pki } from './ploy/pki.ts';
 import { type Ploy, startPloy } from './ploy/server.ts';
 import type { ProgramEnd } from './programs.ts';
@@ -111,18 +112,8 @@ async function bridge(path: string, port: number): Promise<() => void> {
   const open = new Set<Socket>();
   const server = createServer((near) => {
     const far = connect({ host: '127.0.0.1', port });
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      open.add(one);
-      one.on('error', () => other.destroy());
-      one.once('close', () => {
-        open.delete(one);
-        other.destroy();
-      });
-      one.pipe(other);
-    }
+    joinEnds(near, far, open);
+    near.pipe(far).pipe(near);
   });
   await new Promise<void>((resolve) => server.listen(path, resolve));
   return () => {

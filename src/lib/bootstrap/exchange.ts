@@ -1,9 +1,10 @@
 // The exchange of a bootstrap token for a certificate, with its attempts, and the check of what came.
 import crypto from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
+import type { SecureContext } from 'node:tls';
 import type { JobsConfig } from '../config/config.ts';
 import type { BaseContext } from '../context.ts';
-import { ConfigError, describeError, UnavailableError } from '../errors.ts';
+import { ConfigError, describeError, systemErrorCode, UnavailableError } from '../errors.ts';
 import { readErrorText } from '../http/answer.ts';
 import { type HttpClient, openHttp } from '../http/client.ts';
 import { bootstrapBackoff, planBackoffMs } from '../http/retry.ts';
@@ -61,22 +62,29 @@ export async function exchangeToken(
   }
 }
 
+async function openServer(jobs: JobsConfig, signal: AbortSignal): Promise<HttpClient> {
+  return openHttp({ baseUrl: jobs.serverUrl, signal, ...(await readBootstrapTrust(jobs)) });
+}
+
 /** Whom to trust before there is a certificate of ours: what is named for it, the cluster's authority if known, or the system's. */
-async function openServer(
-  { serverUrl, http: { tls } }: JobsConfig,
-  signal: AbortSignal,
-): Promise<HttpClient> {
+export async function readBootstrapTrust({
+  http: { tls },
+}: JobsConfig): Promise<{ trusted?: string; secureContext?: SecureContext }> {
   const hasCa = tls.caPath !== undefined && (await stat(tls.caPath).catch(() => undefined)) !== undefined;
   const path = tls.bootstrapCaPath ?? (hasCa ? tls.caPath : undefined);
-  if (path === undefined) return openHttp({ baseUrl: serverUrl, signal });
+  if (path === undefined) return {};
   const ca = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw fileError('read', path, error);
+    if (systemErrorCode(error) !== 'ENOENT') throw fileError('read', path, error);
+    throw new ConfigError(
+      `cannot read ${JSON.stringify(path)}: there is no such file: put the authority of the server's certificate there, or correct jobs.http.tls.bootstrap_ca_path`,
+      { cause: error, code: 'ENOENT' },
+    );
   });
   if (!ca.includes('-----BEGIN CERTIFICATE-----')) {
     throw new ConfigError(`cannot use ${JSON.stringify(path)}: there is no certificate in it`);
   }
   const trusted = `that in ${JSON.stringify(path)}`;
-  return openHttp({ baseUrl: serverUrl, signal, trusted, secureContext: buildSecureContext({ ca }) });
+  return { trusted, secureContext: buildSecureContext({ ca }) };
 }
 
 async function exchangeOnce(

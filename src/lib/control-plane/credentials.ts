@@ -32,17 +32,24 @@ export function tokenPath({ overrides }: Pick<BaseContext, 'overrides'>): string
 
 /** Throws ConfigError where one of the files is missing or none of its kind. */
 export async function readCredentials(ctx: CredentialsContext, jobs: JobsConfig): Promise<Credentials> {
-  const { tls } = jobs.http;
   // Before they are read: what comes in between is read again.
   const stamp = await readStamp(ctx, jobs);
   const token = await readToken(ctx);
-  if (!tls.enabled) return { token, secureContext: undefined, trusted: "the system's authorities", stamp };
+  return { token, ...(await readCertificate(ctx, jobs)), stamp };
+}
+
+/** Throws as above. */
+export async function readCertificate(
+  ctx: CredentialsContext,
+  { http: { tls } }: JobsConfig,
+): Promise<Pick<Credentials, 'secureContext' | 'trusted'>> {
+  if (!tls.enabled) return { secureContext: undefined, trusted: "the system's authorities" };
   const { certPath = '', keyPath = '', caPath = '' } = tls;
   await warnIfOpen(ctx, keyPath, 'key');
   for (let attempt = 1; ; attempt += 1) {
     const [cert, key, ca] = await Promise.all(
       [certPath, keyPath, caPath].map((path) =>
-        readSmall(path, 'put a bootstrap token in place for a new one'),
+        readSmall(path, 'it comes with a bootstrap token, `reeve doctor` tells how'),
       ),
     );
     try {
@@ -51,7 +58,7 @@ export async function readCredentials(ctx: CredentialsContext, jobs: JobsConfig)
         key: key as string,
         ca: ca as string,
       });
-      return { token, secureContext, trusted: `that in ${JSON.stringify(caPath)}`, stamp };
+      return { secureContext, trusted: `that in ${JSON.stringify(caPath)}` };
     } catch (error) {
       const isHalf = error instanceof ReeveError && error.code === 'key-mismatch';
       if (!isHalf || attempt === pairAttempts) throw namePlace(error, certPath);
@@ -74,7 +81,7 @@ export async function readStamp(
 
 async function readToken(ctx: CredentialsContext): Promise<string> {
   const path = tokenPath(ctx);
-  const text = await readSmall(path, 'the bootstrap puts it there');
+  const text = await readSmall(path, 'it comes with the certificate, `reeve doctor` tells how');
   const token = text.trim();
   if (!/^[\x21-\x7e]+$/.test(token)) {
     throw new ConfigError(`cannot use the token in ${JSON.stringify(path)}: it is not one word`);

@@ -112,13 +112,15 @@ async function checkConfig({ base }: World): Promise<Finding[]> {
 }
 
 async function checkEngine({ config }: World): Promise<Finding[]> {
-  const { cluster } = config ?? {};
-  if (!isApp(cluster)) return [skipped('this machine runs no containers of ours')];
+  const { cluster, jobs } = config ?? {};
+  if (!isApp(cluster) && jobs === undefined) return [skipped('this machine runs no containers of ours')];
+  const socket = cluster?.docker.socket ?? '/var/run/docker.sock';
   try {
-    const facts = await gatherEngine(cluster);
-    return [...judgeEngine(facts), ...judgeContainers(facts)];
+    const facts = await gatherEngine(socket, cluster?.nodeId ?? '');
+    // What else runs beside jobs is nothing to reeve where it has no services.
+    return [...judgeEngine(facts), ...(isApp(cluster) ? judgeContainers(facts) : [])];
   } catch (error) {
-    return judgeEngineFailure(cluster.docker.socket, describeSilence(error));
+    return judgeEngineFailure(socket, describeSilence(error));
   }
 }
 
@@ -142,8 +144,12 @@ function forCommands(run: (world: World, commands: CommandsConfig) => Promise<Fi
 }
 
 async function checkStore(world: World): Promise<Finding[]> {
-  const { cluster } = world.config ?? {};
+  const { cluster, jobs } = world.config ?? {};
   if (cluster === undefined) return [skipped('the configuration has no section cluster')];
+  // Its section cluster is there for the engine.
+  if (cluster.nodeId === undefined && jobs !== undefined) {
+    return [skipped('this machine takes jobs alone: cluster.nodeId is not set')];
+  }
   try {
     return judgeStore(await gatherStore(world, cluster));
   } catch (error) {

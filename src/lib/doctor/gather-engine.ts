@@ -1,7 +1,6 @@
 // Asks the engine: what it is, what runs in it, and whose logs grow.
 import { stat } from 'node:fs/promises';
 import { ownershipOf } from '../cluster/names.ts';
-import type { ClusterConfig } from '../config/config.ts';
 import { readEngineVersion, readLogSetting } from '../docker/about.ts';
 import { openConnection } from '../docker/connection.ts';
 import { containerCalls } from '../docker/containers.ts';
@@ -16,14 +15,12 @@ const mostInspected = 200;
 const parallel = 8;
 
 /** Throws what the engine's client throws. */
-export async function gatherEngine(cluster: ClusterConfig): Promise<EngineFacts> {
-  const { socket } = cluster.docker;
+export async function gatherEngine(socket: string, nodeId: string): Promise<EngineFacts> {
   const connection = openConnection({ socket });
   try {
     const version = await readEngineVersion(connection, deadlineMs);
     const deadlines = { ...defaultDeadlines, readMs: deadlineMs };
     const containers = await containerCalls(connection, deadlines).listContainers({ labels: [] });
-    const nodeId = cluster.nodeId ?? '';
     const isOurs = ({ labels }: ContainerSummary): boolean => ownershipOf(labels, nodeId) === 'ours';
     const isStranger = ({ labels }: ContainerSummary): boolean => ownershipOf(labels, nodeId) === 'stranger';
     const ids = containers.filter((container) => !isOurs(container)).map(({ id }) => id);

@@ -5,6 +5,8 @@ import { access, lstat, readdir, readFile, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { hasCertificate } from '../bootstrap/presence.ts';
+import type { JobsConfig } from '../config/config.ts';
 import { systemErrorCode } from '../errors.ts';
 import { readDisks } from '../host/sample.ts';
 import { describeCause } from '../state/file-error.ts';
@@ -84,12 +86,15 @@ export async function gatherLeftovers({ base }: World): Promise<string[]> {
 
 export async function gatherCertificates({ config }: World): Promise<CertificateFacts[]> {
   const { jobs, commands } = config ?? {};
-  const ofJobs = jobs?.http.tls.enabled === true ? jobs.http.tls : undefined;
-  const paths = [
-    ...[ofJobs?.certPath, ofJobs?.caPath, ofJobs?.bootstrapCaPath],
-    ...[commands?.tls?.certPath, commands?.tls?.caPath],
-  ].filter((path) => path !== undefined);
-  return await Promise.all([...new Set(paths)].map(readCertificate));
+  const ofJobs = jobs?.http.tls.enabled === true ? await gatherJobCertificates(jobs) : [];
+  const paths = [...ofJobs, commands?.tls?.certPath, commands?.tls?.caPath];
+  return await Promise.all([...new Set(paths.filter((path) => path !== undefined))].map(readCertificate));
+}
+
+/** Where none was issued yet, the exchange of a token brings both: the check of jobs tells how. */
+async function gatherJobCertificates(jobs: JobsConfig): Promise<(string | undefined)[]> {
+  const { certPath, caPath, bootstrapCaPath } = jobs.http.tls;
+  return (await hasCertificate(jobs)) ? [certPath, caPath, bootstrapCaPath] : [bootstrapCaPath];
 }
 
 async function readCertificate(path: string): Promise<CertificateFacts> {

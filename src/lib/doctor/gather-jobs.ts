@@ -1,9 +1,17 @@
 // Looks at what jobs need: the token and the certificate as they would be used, the server, programs, and what is open.
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readBootstrapTrust } from '../bootstrap/exchange.ts';
+import { bootstrapToken, exists, hasCertificate } from '../bootstrap/presence.ts';
 import type { JobsConfig } from '../config/config.ts';
 import { childEnvironment } from '../config/environment.ts';
-import { type Credentials, readCredentials, tokenPath } from '../control-plane/credentials.ts';
+import {
+  type Credentials,
+  type CredentialsContext,
+  readCertificate,
+  readCredentials,
+  tokenPath,
+} from '../control-plane/credentials.ts';
 import { describeError } from '../errors.ts';
 import { openHttp } from '../http/client.ts';
 import { listOpenJobs, readJob } from '../jobs/book.ts';
@@ -24,29 +32,55 @@ export async function gatherJobs({ base, signal }: World, jobs: JobsConfig): Pro
     ({ mode }) => mode & 0o7777,
     () => undefined,
   );
-  const identity = await readCredentials(ctx, jobs).then(
-    (credentials) => ({ credentials, problem: undefined }),
-    (error: unknown) => ({ credentials: undefined, problem: describeError(error) }),
-  );
+  const identity = await readIdentity(ctx, jobs);
   const [server, missing, open] = await Promise.all([
-    askServer(jobs, identity.credentials, signal),
+    askServer(jobs, identity, signal),
     listMissing(),
     listOpen(ctx),
   ]);
   return {
     ...{ serverUrl: jobs.serverUrl, tokenFile, tokenMode, server, open },
+    certificate: identity.certificate,
+    bootstrapToken: { file: bootstrapToken(ctx), isThere: await exists(bootstrapToken(ctx)) },
     identityProblem: identity.problem,
     missingPrograms: missing,
   };
 }
 
+type Identity = {
+  credentials: Partial<Credentials> | undefined;
+  problem: string | undefined;
+  certificate: JobsFacts['certificate'];
+};
+
+/** Before there is a certificate nothing but the exchange of a token is allowed, so that the server is not asked. */
+async function readIdentity(ctx: CredentialsContext, jobs: JobsConfig): Promise<Identity> {
+  const { enabled, certPath = '', keyPath = '' } = jobs.http.tls;
+  const isIssued = enabled && (await hasCertificate(jobs));
+  const certificate = enabled ? { isIssued, files: [certPath, keyPath] } : undefined;
+  const none = { credentials: undefined, certificate };
+  if (enabled && !isIssued) return { ...none, problem: await failureOf(readBootstrapTrust(jobs)) };
+  try {
+    return { ...none, credentials: await readCredentials(ctx, jobs), problem: undefined };
+  } catch (error) {
+    // Whether the server is there can be asked without a token.
+    const credentials = await readCertificate(ctx, jobs).catch(() => undefined);
+    return { ...none, credentials, problem: describeError(error) };
+  }
+}
+
+async function failureOf(work: Promise<unknown>): Promise<string | undefined> {
+  return await work.then(() => undefined, describeError);
+}
+
 /** A job that there cannot be: any answer says that the server is there, and whether it knows us. */
 async function askServer(
   jobs: JobsConfig,
-  credentials: Credentials | undefined,
+  { credentials }: Identity,
   signal: AbortSignal,
 ): Promise<JobsFacts['server']> {
-  const { secureContext, token, trusted } = credentials ?? {};
+  if (credentials === undefined) return undefined;
+  const { secureContext, token, trusted } = credentials;
   const http = openHttp({
     baseUrl: jobs.serverUrl,
     signal,

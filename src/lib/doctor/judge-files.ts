@@ -1,5 +1,5 @@
 // Directories, secrets and what lies about: are they there, whose are they, who may do what. Pure.
-import { type Finding, failure, listNames, ok, orOk, warning } from './finding.ts';
+import { type Finding, failure, listNames, ok, orOk, plural, warning } from './finding.ts';
 
 /** A path as it is on disk; `mode` and `uid` are undefined where there is nothing. */
 export type PathFacts = { path: string; mode: number | undefined; uid: number | undefined; error?: string };
@@ -71,7 +71,7 @@ export function judgeSecrets(files: readonly PathFacts[], ownUid: number): Findi
         ]),
   ];
   const count = files.filter(({ mode }) => mode !== undefined).length;
-  return orOk(findings, ok(count === 0 ? 'none on disk' : `${count} files for their owner alone`));
+  return orOk(findings, ok(count === 0 ? 'none on disk' : `${plural(count, 'file')} for the owner alone`));
 }
 
 /** To be pasted into a shell, where they are few. */
@@ -104,8 +104,10 @@ const soonDays = 30;
 
 export function judgeCertificates(certificates: readonly CertificateFacts[], now: Date): Finding[] {
   return certificates.map(({ path, validTo, error }) => {
-    if (validTo === undefined)
-      return failure(`it cannot be read: ${error ?? 'no certificate'}`, { where: path });
+    if (validTo === undefined) {
+      const fix = 'put a certificate there, or correct its path in jobs.http.tls';
+      return failure(`it cannot be read: ${error ?? 'no certificate'}`, { where: path, fix });
+    }
     const leftDays = Math.floor((validTo.getTime() - now.getTime()) / dayMs);
     const until = validTo.toISOString().slice(0, 10);
     const fix = 'have it issued again';

@@ -7,9 +7,14 @@ export type JobsFacts = {
   tokenFile: string;
   /** Undefined where there is no file. */
   tokenMode: number | undefined;
-  /** Why certificate, key and token are of no use together; undefined where they are, and where TLS is off. */
+  /** Whether one was issued, and where it and its key lie; undefined where TLS is off. */
+  certificate: { isIssued: boolean; files: readonly string[] } | undefined;
+  bootstrapToken: { file: string; isThere: boolean };
+  /** Why certificate, key and token are of no use together; undefined where they are. */
   identityProblem: string | undefined;
+  /** Undefined where it was not asked, as there is nothing to ask it with. */
   server:
+    | undefined
     | { reachable: true; dateHeader: Date | undefined; status: number }
     | { reachable: false; why: string };
   missingPrograms: readonly string[];
@@ -45,11 +50,13 @@ export function judgeJobs(facts: JobsFacts, now: Date): Finding[] {
   return orOk(findings, ok(`${facts.serverUrl} answers, ${plural(facts.open.length, 'job')} open`));
 }
 
-function judgeIdentity({ tokenFile, tokenMode, identityProblem }: JobsFacts): Finding[] {
+function judgeIdentity(facts: JobsFacts): Finding[] {
+  const { tokenFile, tokenMode, identityProblem } = facts;
+  if (facts.certificate?.isIssued === false) return judgeBootstrap(facts);
   const findings: Finding[] = [];
   if (tokenMode === undefined) {
-    const fix = 'issue a bootstrap token and put it in place';
-    findings.push(failure('there is no token for the server', { where: tokenFile, fix }));
+    const details = { where: tokenFile, fix: sayHowToBegin(facts) };
+    findings.push(failure('there is no token for the server', details));
   } else if ((tokenMode & 0o077) !== 0) {
     const fix = `chmod 600 ${tokenFile}`;
     findings.push(failure('the token can be read by others', { where: tokenFile, fix }));
@@ -58,11 +65,32 @@ function judgeIdentity({ tokenFile, tokenMode, identityProblem }: JobsFacts): Fi
   return findings;
 }
 
-function judgeServer({ server, serverUrl }: JobsFacts, now: Date): Finding[] {
+/** There is no certificate yet: what is needed for one. */
+function judgeBootstrap({ bootstrapToken: { file, isThere }, identityProblem }: JobsFacts): Finding[] {
+  const findings = identityProblem === undefined ? [] : [failure(identityProblem)];
+  const fix = isThere ? '`reeve claim` exchanges it for one' : sayIssue(file);
+  const begin = isThere
+    ? warning('there is no certificate yet, but a bootstrap token', { where: file, fix })
+    : failure('there is no certificate with its key, and no bootstrap token for one', { where: file, fix });
+  return [...findings, begin];
+}
+
+const sayIssue = (file: string): string =>
+  `issue a bootstrap token (POST /v1/bootstrap/tokens) and write it to ${file}`;
+
+/** A certificate that is there is not exchanged again, and the server gives none to a node that it has. */
+function sayHowToBegin({ certificate, tokenFile, bootstrapToken }: JobsFacts): string {
+  if (certificate === undefined) return `write the token that the server gave for this node to ${tokenFile}`;
+  return `remove the node on the server and ${certificate.files.join(' and ')} here, then ${sayIssue(bootstrapToken.file)}`;
+}
+
+function judgeServer(facts: JobsFacts, now: Date): Finding[] {
+  const { server, serverUrl } = facts;
+  if (server === undefined) return [];
   if (!server.reachable) return [failure(server.why, { where: serverUrl })];
   if (server.status === 401 || server.status === 403) {
-    const fix = 'issue a bootstrap token and put it in place';
-    return [failure(`the server does not know our token (${server.status})`, { where: serverUrl, fix })];
+    const details = { where: serverUrl, fix: sayHowToBegin(facts) };
+    return [failure(`the server does not know our token (${server.status})`, details)];
   }
   if (server.dateHeader === undefined) return [];
   const aheadMs = now.getTime() - server.dateHeader.getTime();

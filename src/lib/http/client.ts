@@ -44,7 +44,7 @@ export type HttpClient = {
   send(request: HttpRequest): Promise<HttpAnswer>;
   /** Where the status is 200, the body as it comes; it fails where nothing comes for `idleMs`. Otherwise the whole answer. */
   stream(request: HttpRequest & { idleMs?: number }): Promise<HttpAnswer | HttpStream>;
-  /** Ends kept connections. */
+  /** Ends all connections, and with them what is under way. */
   close(): void;
 };
 
@@ -71,7 +71,7 @@ export function openHttp(options: HttpOptions): HttpClient {
       } catch (error) {
         // A kept connection may have been closed under us; asking again is harmless only where nothing changes.
         const isStale = begun.outgoing.reusedSocket && isStaleConnection(error);
-        if (request.method !== 'GET' || !isStale || end.signal.aborted) throw error;
+        if (request.method !== 'GET' || !isStale || end.signal.aborted || wire.isClosed) throw error;
         begun = begin(wire, request, end.signal);
         return await take(await begun.head, end);
       }
@@ -98,11 +98,21 @@ export function openHttp(options: HttpOptions): HttpClient {
         const fail = (error: unknown): Error => toFailure(end.reason() ?? error, wire);
         return { ...toHead(response), stream: streamAnswer(response, { idleMs, fail, ended: end.stop }) };
       }),
-    close: () => wire.agent.destroy(),
+    close: () => {
+      wire.isClosed = true;
+      wire.agent.destroy();
+    },
   };
 }
 
-type Wire = { base: URL; isTls: boolean; agent: http.Agent | https.Agent; options: HttpOptions };
+type Wire = {
+  base: URL;
+  isTls: boolean;
+  agent: http.Agent | https.Agent;
+  options: HttpOptions;
+  /** What ends with its connection then is not asked again. */
+  isClosed: boolean;
+};
 
 function openWire(options: HttpOptions): Wire {
   const base = new URL(options.baseUrl);
@@ -113,7 +123,7 @@ function openWire(options: HttpOptions): Wire {
     ...(secureContext === undefined ? {} : { secureContext }),
   };
   const agent = isTls ? new https.Agent({ keepAlive: true, ...secure }) : new http.Agent({ keepAlive: true });
-  return { base, isTls, agent, options };
+  return { base, isTls, agent, options, isClosed: false };
 }
 
 function begin({ base, isTls, agent, options }: Wire, request: HttpRequest, signal: AbortSignal): Exchange {

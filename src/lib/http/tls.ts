@@ -28,12 +28,18 @@ export function buildSecureContext(material: TlsMaterial): SecureContext {
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     const isMismatch = /key values mismatch/i.test(text);
-    const cause = isMismatch ? 'the key is not the one of the certificate' : text;
+    const cause = isMismatch ? 'the key is not the one of the certificate' : nameBroken(text);
     throw new ConfigError(`cannot use the certificate: ${cause}`, {
       cause: error,
       code: isMismatch ? 'key-mismatch' : 'tls',
     });
   }
+}
+
+/** OpenSSL's own words for a file that is none of its kind tell nobody anything. */
+function nameBroken(text: string): string {
+  if (/DECODER routines/.test(text)) return 'its key is damaged, or none';
+  return /no start line/i.test(text) ? 'it or its authority is damaged, or none' : text;
 }
 
 /** What to do about a TLS error; undefined where it is none. */

@@ -32,8 +32,16 @@ export type Lock = {
 export async function acquireLock(locksDir: string, name: LockName, request: LockRequest): Promise<Lock> {
   ensureLocksDirectory(locksDir);
   const path = lockPath(locksDir, name);
-  const fd = await takeFlock(path, request);
-  if (fd === undefined) throw new BusyError(name, await nameHolder(path, request.clock));
+  let fd = await takeFlock(path, request);
+  if (fd === undefined) {
+    const holder = await findHolder(path, request.clock);
+    // Whoever had it has let go of it meanwhile.
+    if (holder === undefined) fd = await takeFlock(path, { ...request, waitMs: 0 });
+    if (fd === undefined) {
+      const named = holder ?? (await findHolder(path, request.clock));
+      throw new BusyError(name, describeHolder(named, request.clock.now()));
+    }
+  }
   writeHolder(fd, {
     pid: process.pid,
     command: request.command,
@@ -85,11 +93,9 @@ function writeHolder(fd: number, holder: LockHolder | undefined): void {
 }
 
 /** A holder that has just taken the lock needs a moment to write its name. */
-async function nameHolder(path: string, clock: Clock): Promise<string> {
-  let holder = readHolder(path);
-  if (holder === undefined) {
-    await clock.sleep(20);
-    holder = readHolder(path) ?? findHolders([path]).holders.get(path);
-  }
-  return describeHolder(holder, clock.now());
+async function findHolder(path: string, clock: Clock): Promise<LockHolder | undefined> {
+  const holder = readHolder(path);
+  if (holder !== undefined) return holder;
+  await clock.sleep(20);
+  return readHolder(path) ?? findHolders([path]).holders.get(path);
 }

@@ -104,9 +104,11 @@ async function readEdge(ctx: Context): Promise<EdgeView | undefined> {
   };
 }
 
-/** A node of jobs or of commands alone publishes nothing. */
+/** A node of jobs or of commands alone publishes nothing, also where its section cluster names no more than the engine. */
 function isAppOrNone({ cluster, jobs, commands }: Context['config']): boolean {
-  if (cluster === undefined) return jobs === undefined && commands === undefined;
+  const isOther = jobs !== undefined || commands !== undefined;
+  if (cluster === undefined) return !isOther;
+  if (cluster.nodeId === undefined && isOther) return false;
   return !cluster.roles.includes('edge') || cluster.roles.includes('app');
 }
 

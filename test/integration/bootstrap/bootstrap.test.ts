@@ -101,6 +101,17 @@ describe('a node without a certificate', () => {
     expect(existsSync(machine.files.bootstrapToken)).toBe(true);
   });
 
+  it('P16: says which file the exchange lacks where the authority named for it is not there (exit 78)', async () => {
+    const machine = await makeJobsMachine({ bootstrap: true, tls: { bootstrap_ca_path: '/nowhere/ca.crt' } });
+    writeSecret(machine.files.bootstrapToken, machine.ploy.issueBootstrapToken());
+    const end = await machine.reeve('heartbeat');
+    expect(end.status).toBe(78);
+    expect(sentenceOfProgram(end)).toContain(
+      'cannot read "/nowhere/ca.crt": there is no such file: put the authority of the server\'s certificate there, or correct jobs.http.tls.bootstrap_ca_path',
+    );
+    expect(existsSync(machine.files.bootstrapToken), 'the token is not used up').toBe(true);
+  });
+
   it('says what to do where there is no token', async () => {
     const machine = await makeJobsMachine({ bootstrap: true });
     const end = await machine.reeve('heartbeat');

@@ -76,3 +76,23 @@ it.each(['give-up', 'deliver', 'restore'] as const)(
     expect(readdirSync(join(ctx.paths.stateDir, 'jobs'))).toEqual([]);
   },
 );
+
+it('P45 goes on where a job is busy or a step fails, and tells of the failure alone', async () => {
+  const machine = makeJobRecords();
+  const ctx = contextOf(machine);
+  for (const key of ['a', 'b']) await machine.open(key, { completion: { settled } });
+  const lock = join(ctx.paths.locksDir, 'job@a.lock');
+  const holder = spawn('flock', ['--no-fork', '-x', lock, 'sh', '-c', 'echo held; exec sleep 60']);
+  onTestFinished(() => void holder.kill('SIGKILL'));
+  await once(holder.stdout, 'data');
+  const started: string[] = [];
+  const runners = { start: async (key: string) => void started.push(key) };
+  const session = { ctx, runners } as unknown as ClaimSession;
+  const steps: ClaimStep[] = [
+    { kind: 'trouble', about: 'job x', reason: 'it is version 9' },
+    { kind: 'give-up', key: 'a', reason: 'as it was' },
+    { kind: 'start', key: 'b', reason: 'it is open' },
+  ];
+  expect(await applyClaimSteps(session, steps)).toEqual(['cannot look at job x: it is version 9']);
+  expect(started).toEqual(['b']);
+});

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type ClaimNode, makeClaimNode } from '../../support/claim-node.ts';
 import { engineSocket } from '../../support/engine.ts';
-import { type EngineProxy, startEngineProxy } from '../../support/engine-proxy.ts';
+import { killAtPoint, startEngineProxy } from '../../support/engine-proxy.ts';
 import { askDocker } from '../../support/node.ts';
 import { makeKsuid } from '../../support/ploy/jobs.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
@@ -19,26 +19,6 @@ async function endForeign(node: ClaimNode): Promise<PloyJob> {
   return job;
 }
 
-/** Kills the claim at the n-th time that the proxy sees something; false where there is no n-th. */
-async function claimKilledAt(node: ClaimNode, proxy: EngineProxy, point: number): Promise<boolean> {
-  const program = node.start('claim', '--window', '0');
-  let seen = 0;
-  let isKilled = false;
-  const step = async (): Promise<void> => {
-    seen += 1;
-    if (seen !== point) return;
-    isKilled = true;
-    program.child.kill('SIGKILL');
-    await program.ended;
-  };
-  proxy.beforeRequest = step;
-  proxy.beforeAnswer = step;
-  await program.ended;
-  proxy.beforeRequest = () => {};
-  proxy.beforeAnswer = () => {};
-  return isKilled;
-}
-
 async function expectOneEnd(node: ClaimNode, job: PloyJob): Promise<void> {
   for (let passes = 0; passes < 2; passes += 1) {
     expect((await node.reeve('claim', '--window', '0')).status).toBe(0);
@@ -51,14 +31,14 @@ async function expectOneEnd(node: ClaimNode, job: PloyJob): Promise<void> {
 it('P38: a pass that is killed at any request to the engine leaves no container, and one end', async () => {
   const proxy = await startEngineProxy(engineSocket());
   const node = await makeClaimNode({ socket: proxy.socket });
-  let point = 1;
+  let point = 0;
   for (let isKilled = true; isKilled; point += 1) {
     const job = await endForeign(node);
-    isKilled = await claimKilledAt(node, proxy, point);
+    isKilled = await killAtPoint(node.start('claim', '--window', '0'), proxy, point);
     await expectOneEnd(node, job);
   }
-  console.log(`figure: killed at ${point - 2} requests and answers of the engine`);
-  expect(point - 2).toBeGreaterThanOrEqual(6);
+  console.log(`figure: killed at ${point - 1} requests and answers of the engine`);
+  expect(point - 1).toBeGreaterThanOrEqual(6);
 });
 
 it.each([false, true])(

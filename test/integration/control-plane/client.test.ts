@@ -2,33 +2,15 @@
 
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { loadConfig } from '../../../src/lib/config/load.ts';
-import { resolvePaths } from '../../../src/lib/config/paths.ts';
-import { openControlPlane } from '../../../src/lib/control-plane/client.ts';
-import type { ControlPlane } from '../../../src/lib/control-plane/control-plane.ts';
+import { describe, expect, it } from 'vitest';
 import type { ClaimPayload } from '../../../src/lib/ploy/wire.ts';
-import { silentLog } from '../../../src/lib/report/log.ts';
-import { systemClock } from '../../../src/lib/time.ts';
-import { type JobsMachine, makeJobsMachine, writeSecret } from '../../support/jobs-machine.ts';
-
-async function open(machine: JobsMachine, signal = new AbortController().signal): Promise<ControlPlane> {
-  const paths = resolvePaths(
-    { config: `${machine.root}/etc/reeve.yaml` },
-    { REEVE_CACHE: `${machine.root}/cache` },
-  );
-  const { jobs } = await loadConfig(paths, {});
-  if (jobs === undefined) throw new Error('there is no section jobs');
-  const overrides = { PLOY_NODE_BEARER_TOKEN_PATH: machine.files.token };
-  const plane = openControlPlane({ overrides, log: silentLog, clock: systemClock, signal }, jobs);
-  onTestFinished(() => plane.close());
-  return plane;
-}
+import { openMachinePlane } from '../../support/control-plane.ts';
+import { makeJobsMachine, writeSecret } from '../../support/jobs-machine.ts';
 
 describe('the requests to the server', () => {
   it('P46, P47, P48, P80: are taken by it, one after another, over one connection with our names in each', async () => {
     const machine = await makeJobsMachine();
-    const plane = await open(machine);
+    const plane = await openMachinePlane(machine);
     expect(await plane.claim()).toBeUndefined();
     machine.ploy.queueJob();
     const { job_id: jobId, id: runId } = (await plane.claim()) as ClaimPayload;
@@ -59,7 +41,7 @@ describe('the requests to the server', () => {
 
   it("R28: carry no text that the server's database would refuse the whole for", async () => {
     const machine = await makeJobsMachine();
-    const plane = await open(machine);
+    const plane = await openMachinePlane(machine);
     const job = machine.ploy.queueJob({ payload: { job_type: 'pre_gate' } });
     const { job_id: jobId, id: runId } = (await plane.claim()) as ClaimPayload;
     const message = 'it said "\0" and \ud83d, 😀 and \\u0000';
@@ -80,7 +62,7 @@ describe('the requests to the server', () => {
 
   it('P61: tell a server in trouble from one that refuses, in its own words', async () => {
     const machine = await makeJobsMachine();
-    const plane = await open(machine);
+    const plane = await openMachinePlane(machine);
     machine.ploy.faults.add({
       kind: 'answer',
       status: 500,
@@ -110,7 +92,7 @@ describe('the requests to the server', () => {
 
   it('are sent with a new token where the old one is no longer known', async () => {
     const machine = await makeJobsMachine();
-    const plane = await open(machine);
+    const plane = await openMachinePlane(machine);
     await plane.claim();
     machine.ploy.state.tokens.clear();
     machine.ploy.state.tokens.add('a-new-token');
@@ -122,7 +104,7 @@ describe('the requests to the server', () => {
   it('end with the signal, but for a completion', async () => {
     const machine = await makeJobsMachine();
     const stop = new AbortController();
-    const plane = await open(machine, stop.signal);
+    const plane = await openMachinePlane(machine, stop.signal);
     machine.ploy.queueJob();
     const { job_id: jobId } = (await plane.claim()) as ClaimPayload;
     stop.abort();

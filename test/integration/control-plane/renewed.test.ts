@@ -1,32 +1,13 @@
 // Who we are and whom we trust, put in place anew while a client is in use: the next request goes by what lies there now.
 import { copyFileSync, renameSync } from 'node:fs';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { loadConfig } from '../../../src/lib/config/load.ts';
-import { resolvePaths } from '../../../src/lib/config/paths.ts';
-import { openControlPlane } from '../../../src/lib/control-plane/client.ts';
-import type { ControlPlane } from '../../../src/lib/control-plane/control-plane.ts';
+import { describe, expect, it } from 'vitest';
 import type { ClaimPayload } from '../../../src/lib/ploy/wire.ts';
-import { silentLog } from '../../../src/lib/report/log.ts';
-import { systemClock } from '../../../src/lib/time.ts';
+import { openMachinePlane } from '../../support/control-plane.ts';
 import { type JobRuns, makeJobRuns } from '../../support/job-runs.ts';
 import { type JobsMachine, makeJobsMachine, writeSecret } from '../../support/jobs-machine.ts';
 import { askDocker } from '../../support/node.ts';
 import { readLines } from '../../support/ploy/jobs.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
-
-async function open(machine: JobsMachine): Promise<ControlPlane> {
-  const paths = resolvePaths(
-    { config: `${machine.root}/etc/reeve.yaml` },
-    { REEVE_CACHE: `${machine.root}/cache` },
-  );
-  const { jobs } = await loadConfig(paths, {});
-  if (jobs === undefined) throw new Error('there is no section jobs');
-  const overrides = { PLOY_NODE_BEARER_TOKEN_PATH: machine.files.token };
-  const { signal } = new AbortController();
-  const plane = openControlPlane({ overrides, log: silentLog, clock: systemClock, signal }, jobs);
-  onTestFinished(() => plane.close());
-  return plane;
-}
 
 /** As a renewal does: nobody sees half a file. */
 function replaceToken({ files }: JobsMachine, token: string): void {
@@ -55,7 +36,7 @@ describe('a client of the server in use', () => {
   ])('P14 P15: takes up another %s once it is in place, without being opened anew', async (_, spoil) => {
     const machine = await makeJobsMachine();
     spoil(machine);
-    const plane = await open(machine);
+    const plane = await openMachinePlane(machine);
     await expect(plane.claim()).rejects.toMatchObject({ status: undefined, isTransient: true });
     await expect(plane.claim()).rejects.toMatchObject({ status: undefined, isTransient: true });
     copyFileSync(machine.pki.ca.cert, machine.files.ca);
@@ -69,7 +50,7 @@ describe('a client of the server in use', () => {
 
   it('P80: sends what was refused once more with the new token, and what is under way keeps its answer', async () => {
     const machine = await makeJobsMachine();
-    const plane = await open(machine);
+    const plane = await openMachinePlane(machine);
     machine.ploy.queueJob();
     const { job_id: jobId, id: runId } = (await plane.claim()) as ClaimPayload;
     machine.ploy.faults.add({ route: 'events', kind: 'slow', ms: 1_500, times: 1 });
@@ -95,7 +76,7 @@ describe('a client of the server in use', () => {
 
   it('P80: is refused once, not in a loop, where the token is the same', async () => {
     const machine = await makeJobsMachine();
-    const plane = await open(machine);
+    const plane = await openMachinePlane(machine);
     machine.ploy.faults.add({ route: 'claim', kind: 'answer', status: 401 });
     await expect(plane.claim()).rejects.toMatchObject({ status: 401 });
     replaceToken(machine, 'another-bad-one');

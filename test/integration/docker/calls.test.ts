@@ -67,7 +67,9 @@ describe('a refused request', () => {
       answer(response, 500, { message: 'database is locked' }),
     );
     const list = await failure(engine.listContainers({ labels: [] }));
-    expect(list).toEqual(new UnavailableError('cannot list containers: database is locked'));
+    expect(list).toEqual(
+      new UnavailableError('cannot list containers: database is locked', { code: 'engine' }),
+    );
     const start = await failure(engine.startContainer('web'));
     expect(start).toBeInstanceOf(EngineError);
     expect(start).toMatchObject({

@@ -3,14 +3,20 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type JobsMachine, makeJobsMachine } from '../../support/jobs-machine.ts';
+import { engineSocket } from '../../support/engine.ts';
+import { type JobsMachine, makeJobsMachine, writeSecret } from '../../support/jobs-machine.ts';
 
-type Finding = { check: string; level: string; what: string; fix?: string };
+type Finding = { check: string; level: string; what: string; where?: string; fix?: string };
 
 async function examine(machine: JobsMachine, ...names: string[]): Promise<string[]> {
+  const findings = await find(machine, ...names);
+  return findings.map(({ level, what }) => `${level}: ${what}`);
+}
+
+async function find(machine: JobsMachine, ...names: string[]): Promise<Finding[]> {
   const end = await machine.reeve('doctor', '--json');
   const { findings } = JSON.parse(end.stdout) as { findings: Finding[] };
-  return findings.filter(({ check }) => names.includes(check)).map(({ level, what }) => `${level}: ${what}`);
+  return findings.filter(({ check }) => names.includes(check));
 }
 
 describe('doctor, where jobs are taken', () => {
@@ -28,6 +34,16 @@ describe('doctor, where jobs are taken', () => {
     expect(findings[1]).toMatch(/the key is not the one of the certificate$/);
   });
 
+  it.each([
+    ['key', 'its key is damaged, or none'],
+    ['cert', 'it or its authority is damaged, or none'],
+  ] as const)('names a %s that is none in words', async (file, words) => {
+    const machine = await makeJobsMachine();
+    writeSecret(machine.files[file], 'junk');
+    const what = `cannot use the certificate in ${JSON.stringify(machine.files.cert)}: ${words}`;
+    expect(await examine(machine, 'jobs')).toEqual([`failure: ${what}`]);
+  });
+
   it('tells of a token that is not there, and of a server that is not', async () => {
     const machine = await makeJobsMachine();
     rmSync(machine.files.token);
@@ -37,6 +53,59 @@ describe('doctor, where jobs are taken', () => {
       'failure: there is no token for the server',
       `failure: cannot reach ${machine.ploy.url}: connection refused`,
     ]);
+  });
+
+  it('says how a node without a certificate gets one, with a token for it and without', async () => {
+    const machine = await makeJobsMachine({ bootstrap: true });
+    const { bootstrapToken } = machine.files;
+    const missing = {
+      ...{ check: 'jobs', level: 'failure', where: bootstrapToken },
+      what: 'there is no certificate with its key, and no bootstrap token for one',
+      fix: `issue a bootstrap token (POST /v1/bootstrap/tokens) and write it to ${bootstrapToken}`,
+    };
+    // The authority of the exchange is there, and what the exchange brings is not missed.
+    expect(await find(machine, 'jobs', 'certificates')).toEqual([
+      expect.objectContaining({ check: 'certificates', level: 'ok', where: machine.pki.ca.cert }),
+      missing,
+    ]);
+    writeSecret(bootstrapToken, machine.ploy.issueBootstrapToken());
+    expect(await find(machine, 'jobs')).toEqual([
+      {
+        ...{ check: 'jobs', level: 'warning', where: bootstrapToken },
+        what: 'there is no certificate yet, but a bootstrap token',
+        fix: '`reeve claim` exchanges it for one',
+      },
+    ]);
+    const claim = await machine.reeve('heartbeat');
+    expect(claim.status, claim.stderr).toBe(0);
+    expect(await examine(machine, 'jobs')).toEqual([`ok: ${machine.ploy.url} answers, 0 jobs open`]);
+  });
+
+  it('says what helps where the token is missing or refused, as no exchange does while there is a certificate', async () => {
+    const machine = await makeJobsMachine();
+    const { cert, key, bootstrapToken, token } = machine.files;
+    const fix = `remove the node on the server and ${cert} and ${key} here, then issue a bootstrap token (POST /v1/bootstrap/tokens) and write it to ${bootstrapToken}`;
+    machine.ploy.state.tokens.clear();
+    const where = machine.ploy.url;
+    const refused = { what: 'the server does not know our token (401)', where, fix };
+    expect(await find(machine, 'jobs')).toEqual([{ check: 'jobs', level: 'failure', ...refused }]);
+    rmSync(token);
+    const missing = { what: 'there is no token for the server', where: token, fix };
+    expect(await find(machine, 'jobs')).toEqual([{ check: 'jobs', level: 'failure', ...missing }]);
+  });
+
+  it('looks at the engine that its jobs run in, also where the node has no services', async () => {
+    const socket = engineSocket();
+    const alone = await makeJobsMachine({ cluster: { docker: { socket } } });
+    const found = await find(alone, 'engine');
+    expect(found).toMatchObject([{ level: 'ok', where: socket }]);
+    // A section cluster for the engine alone makes it no node with a store, and no machine that only deploys.
+    expect(await examine(alone, 'store')).toEqual([
+      'skipped: this machine takes jobs alone: cluster.nodeId is not set',
+    ]);
+    expect((await alone.reeve('status')).stdout).toMatch(/^jobs of node-1: 0 of 1 open/);
+    const gone = await makeJobsMachine({ cluster: { docker: { socket: '/nowhere/docker.sock' } } });
+    expect(await find(gone, 'engine')).toMatchObject([{ level: 'failure', where: '/nowhere/docker.sock' }]);
   });
 
   it('tells of a certificate that has run out', async () => {

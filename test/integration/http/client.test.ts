@@ -63,6 +63,20 @@ describe('a request', () => {
     await expect(http.send({ ...get, method: 'POST' })).rejects.toMatchObject({ code: 'network' });
   });
 
+  it('ends with its client, also over a connection that was kept', async () => {
+    let asked = 0;
+    const { http } = await serve((request, response) => {
+      asked += 1;
+      if (request.url === '/x') response.end('here');
+      else http.close();
+    });
+    await http.send(get);
+    const startedAtMs = performance.now();
+    await expect(http.send({ ...get, path: '/silent', timeoutMs: 5_000 })).rejects.toThrow();
+    expect(performance.now() - startedAtMs).toBeLessThan(2_000);
+    expect(asked).toBe(2);
+  });
+
   it('ends at its deadline, and with its signal', async () => {
     const { http } = await serve(() => {});
     await expect(http.send({ ...get, timeoutMs: 50 })).rejects.toMatchObject({

@@ -1,7 +1,7 @@
 // `job run` killed at each of its requests and at any moment between: the next one goes on, and nothing happens twice.
 import { describe, expect, it } from 'vitest';
 import { engineSocket } from '../../support/engine.ts';
-import { type EngineProxy, startEngineProxy } from '../../support/engine-proxy.ts';
+import { killAtPoint, startEngineProxy } from '../../support/engine-proxy.ts';
 import { type JobRuns, makeJobRuns } from '../../support/job-runs.ts';
 import { readLines } from '../../support/ploy/jobs.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
@@ -24,27 +24,6 @@ async function expectOneEnd(runs: JobRuns, job: PloyJob): Promise<void> {
   expect(runs.ploy.state.violations).toEqual([]);
 }
 
-/** Runs the job with an action at the n-th time that the proxy sees something; false where there is no n-th. */
-async function runKilledAt(runs: JobRuns, proxy: EngineProxy, job: PloyJob, point: number): Promise<boolean> {
-  const program = runs.start(['job', 'run', idOf(job)]);
-  let seen = 0;
-  let isKilled = false;
-  const step = async (): Promise<void> => {
-    const isPoint = seen === point;
-    seen += 1;
-    if (!isPoint) return;
-    isKilled = true;
-    program.child.kill('SIGKILL');
-    await program.ended;
-  };
-  proxy.beforeRequest = step;
-  proxy.beforeAnswer = step;
-  await program.ended;
-  proxy.beforeRequest = () => {};
-  proxy.beforeAnswer = () => {};
-  return isKilled;
-}
-
 describe('P34, P63, R59: job run that is killed', () => {
   it('at each request to the engine and each answer of it runs the job once all the same', {
     timeout: 570_000,
@@ -54,7 +33,7 @@ describe('P34, P63, R59: job run that is killed', () => {
     let point = 0;
     for (let isKilled = true; isKilled; point += 1) {
       const job = runs.claim({ command });
-      isKilled = await runKilledAt(runs, proxy, job, point);
+      isKilled = await killAtPoint(runs.start(['job', 'run', idOf(job)]), proxy, point);
       await expectOneEnd(runs, job);
       expect(await runs.containers(job), `killed at ${point}`).toHaveLength(0);
     }

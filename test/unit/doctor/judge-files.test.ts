@@ -72,7 +72,7 @@ describe('secrets', () => {
 
   it('for their owner alone are one line', () => {
     expect(judgeSecrets([file('a', 0o700), file('b', 0o600)], 0)).toEqual([
-      { level: 'ok', what: '2 files for their owner alone' },
+      { level: 'ok', what: '2 files for the owner alone' },
     ]);
     expect(judgeSecrets([{ path: 'a', mode: undefined, uid: undefined }], 0)).toEqual([
       { level: 'ok', what: 'none on disk' },
@@ -151,7 +151,10 @@ describe('certificates', () => {
 
   it('that cannot be read are told of', () => {
     expect(judgeCertificates([{ path: '/cert.pem', validTo: undefined, error: 'ENOENT' }], now)).toEqual([
-      { level: 'failure', what: 'it cannot be read: ENOENT', where: '/cert.pem' },
+      {
+        ...{ level: 'failure', what: 'it cannot be read: ENOENT', where: '/cert.pem' },
+        fix: 'put a certificate there, or correct its path in jobs.http.tls',
+      },
     ]);
   });
 });

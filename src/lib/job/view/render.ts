@@ -11,15 +11,22 @@ export function renderJobs(jobs: readonly JobSummary[], now: Date): string[] {
     foldLines(job.id),
     foldLines(job.run ?? '?'),
     foldLines(job.name ?? ''),
-    renderState(job),
+    renderState(job, renderCode(job)),
     job.open ? renderAge(job.claimedAt, now) : `ended ${ago(job.endedAt ?? '', now)}`,
     renderContainer(job),
   ]);
   return renderTable(['JOB', 'RUN', 'NAME', 'STATE', 'WHEN', 'CONTAINER'], rows);
 }
 
-/** `running`; `Fail, undelivered`; `starting, nobody at it`. */
-export function renderState({ open, held, phase, status, settled, cancelled }: JobSummary): string {
+/** As ` (3)`, where it tells more than the status. */
+function renderCode({ exitCode }: JobSummary): string {
+  return exitCode === null || exitCode === 0 ? '' : ` (${exitCode})`;
+}
+
+/** `running`; `Fail, undelivered`; `starting, nobody at it`; `code` stands behind the status. */
+export function renderState(job: JobSummary, code = ''): string {
+  const { open, held, phase, settled, cancelled } = job;
+  const status = job.status === null ? null : `${job.status}${code}`;
   if (!open) return `${status ?? 'ended'}${settled === 'refused' ? ', refused by the server' : ''}`;
   const state = [
     status ?? phase ?? 'claimed',

@@ -58,9 +58,9 @@ describe('a list of jobs', () => {
       }),
     ];
     expect(renderJobs(jobs.map(describeJob), now)).toEqual([
-      'JOB    RUN    NAME   STATE    WHEN          CONTAINER',
-      'job-1  run-1  mig-0  running  for 10m       0123456789ab',
-      'job-2  run-1  mig-0  Fail     ended 3m ago  0123456789ab',
+      'JOB    RUN    NAME   STATE     WHEN          CONTAINER',
+      'job-1  run-1  mig-0  running   for 10m       0123456789ab',
+      'job-2  run-1  mig-0  Fail (1)  ended 3m ago  0123456789ab',
     ]);
   });
 
