@@ -43,6 +43,7 @@ export default defineConfig({
         'src/**/parse.ts',
         'src/lib/cluster/*.ts',
         'src/lib/ploy/*.ts',
+        'src/lib/deploy-runner/*.ts',
       ],
     },
   },
