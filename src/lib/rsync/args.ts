@@ -1,0 +1,68 @@
+// The arguments of rsync for both directions. Neither end is trusted with more than names and contents of plain files: no links, no
+// devices, no directories below, nothing that is larger than it may be, no half file under its own name. Pure.
+import { asDirectory } from './place.ts';
+
+/** What `listing.ts` reads. */
+export const entryFormat = '|%i|%n';
+
+/** No byte either way for so long. rsync does not always notice by itself; ssh and our own deadline do. */
+const idleSeconds = 30;
+
+/** A name or a list that wants more at once is no list of actions. */
+const mostMemory = '64M';
+
+type Transfer = {
+  /** Undefined: no ssh. */
+  remoteShell?: string;
+  from: string;
+  to: string;
+};
+
+/**
+ * What is in the directory `from` into `to`. Contents are compared and not times, so that a file that was cut or has a time in the
+ * future is still mended. Every entry is told, changed or not.
+ */
+export function buildPullArgs({ maxFileBytes, ...transfer }: Transfer & { maxFileBytes: number }): string[] {
+  return [
+    '--dirs',
+    '--chmod=F600,D700',
+    `--max-size=${maxFileBytes}`,
+    // Where whoever writes there, or another rsync, has not finished.
+    '--exclude=.*',
+    '--info=skip1,nonreg1',
+    '--itemize-changes',
+    '--itemize-changes',
+    `--out-format=${entryFormat}`,
+    ...commonArgs(transfer),
+  ];
+}
+
+/** The files whose names come on stdin, each with a NUL after it. They are durable on the other side once rsync has ended well. */
+export function buildPushArgs(transfer: Transfer): string[] {
+  return [
+    '--files-from=-',
+    '--from0',
+    '--no-relative',
+    '--chmod=F644,D755',
+    '--mkpath',
+    '--fsync',
+    ...commonArgs(transfer),
+  ];
+}
+
+function commonArgs({ remoteShell, from, to }: Transfer): string[] {
+  return [
+    '--times',
+    '--omit-dir-times',
+    '--checksum',
+    '--no-links',
+    '--no-devices',
+    '--no-specials',
+    `--max-alloc=${mostMemory}`,
+    `--timeout=${idleSeconds}`,
+    ...(remoteShell === undefined ? [] : ['-e', remoteShell]),
+    '--',
+    asDirectory(from),
+    asDirectory(to),
+  ];
+}

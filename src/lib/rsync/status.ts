@@ -1,0 +1,55 @@
+// What rsync's exit status means to whoever ran it, and which of its words are worth repeating. Pure.
+
+/**
+ * `complete`: all of it. `vanished`: all but what has gone meanwhile. `partial`: some of it has not come. `unreachable`: the other
+ * side, or the way to it; the next try may well do. `failed`: all else, which trying again seldom cures.
+ */
+export type RsyncVerdict = 'complete' | 'vanished' | 'partial' | 'unreachable' | 'failed';
+
+const meanings: Readonly<Record<number, [verdict: RsyncVerdict, text: string]>> = {
+  0: ['complete', 'complete'],
+  1: ['failed', 'an option is not understood, or not allowed'],
+  2: ['failed', 'the versions of rsync do not fit'],
+  3: ['failed', 'a directory cannot be used'],
+  4: ['failed', 'the other rsync cannot do it'],
+  5: ['unreachable', 'the other side did not begin'],
+  10: ['unreachable', 'the connection failed'],
+  11: ['failed', 'a file cannot be read or written'],
+  12: ['unreachable', 'the connection broke off, or the other side refused it'],
+  14: ['failed', 'its processes cannot talk to each other'],
+  20: ['unreachable', 'it was interrupted'],
+  22: ['failed', 'not enough memory for what there is'],
+  23: ['partial', 'some files were not transferred'],
+  24: ['vanished', 'some files vanished meanwhile'],
+  30: ['unreachable', 'no answer for too long'],
+  35: ['unreachable', 'no connection in time'],
+  124: ['failed', 'the command failed on the other side'],
+  125: ['unreachable', 'the command was killed on the other side'],
+  126: ['failed', 'the command cannot be run on the other side'],
+  127: ['failed', 'there is no such command'],
+  255: ['unreachable', 'ssh cannot connect'],
+};
+
+export function judgeStatus(status: number): RsyncVerdict {
+  return meanings[status]?.[0] ?? 'failed';
+}
+
+/** `no answer for too long (30)`. */
+export function explainStatus(status: number): string {
+  return `${meanings[status]?.[1] ?? 'it failed'} (${status})`;
+}
+
+const mostLines = 3;
+const mostCharacters = 600;
+
+/** The first of its complaints, which are the cause; the last ones only add up. */
+export function pickComplaints(output: string): string {
+  const lines = output.split('\n').map((line) => line.trim());
+  const telling = lines.filter((line) => line !== '' && !isSummary(line));
+  const chosen = telling.length > 0 ? telling : lines.filter((line) => line !== '');
+  return chosen.slice(0, mostLines).join('; ').slice(0, mostCharacters);
+}
+
+function isSummary(line: string): boolean {
+  return line.startsWith('rsync error:') || /^rsync: connection unexpectedly closed/.test(line);
+}

@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { explainStatus, judgeStatus, pickComplaints } from '../../../src/lib/rsync/status.ts';
+
+describe('what rsync answers (R39, O65)', () => {
+  it.each([
+    [0, 'complete'],
+    [24, 'vanished'],
+    [23, 'partial'],
+    ...[5, 10, 12, 20, 30, 35, 255].map((status) => [status, 'unreachable'] as const),
+    ...[1, 2, 3, 4, 11, 13, 14, 21, 22, 25, 127, 77].map((status) => [status, 'failed'] as const),
+  ] as const)('tells %i apart: %s', (status, verdict) => {
+    expect(judgeStatus(status)).toBe(verdict);
+  });
+
+  it('names the status, known or not', () => {
+    expect(explainStatus(30)).toBe('no answer for too long (30)');
+    expect(explainStatus(99)).toBe('it failed (99)');
+  });
+
+  it('repeats the complaints and not the sums', () => {
+    const output = [
+      'rsync: [sender] send_files failed to open "/x/a.json": Permission denied (13)',
+      'rsync error: some files/attrs were not transferred (see previous errors) (code 23) at main.c(1)',
+    ];
+    expect(pickComplaints(output.join('\n'))).toBe(output[0]);
+    expect(pickComplaints(`${output[1]}\n`)).toBe(output[1]);
+    expect(pickComplaints('')).toBe('');
+  });
+
+  it('repeats no more than a line holds', () => {
+    expect(pickComplaints('x'.repeat(10_000))).toHaveLength(600);
+    expect(pickComplaints('1\n2\n3\n4')).toBe('1; 2; 3');
+  });
+});
