@@ -37,14 +37,20 @@ export function buildPullArgs({ maxFileBytes, ...transfer }: Transfer & { maxFil
   ];
 }
 
-/** The files whose names come on stdin, each with a NUL after it. They are durable on the other side once rsync has ended well. */
-export function buildPushArgs(transfer: Transfer): string[] {
+/**
+ * The files whose names come on stdin, each with a NUL after it. They are durable on the other side once rsync has ended well.
+ * `makesPath`: all directories on the way are made; without it one at most, so that a place that was mistyped is an error.
+ */
+export function buildPushArgs({
+  makesPath = false,
+  ...transfer
+}: Transfer & { makesPath?: boolean }): string[] {
   return [
     '--files-from=-',
     '--from0',
     '--no-relative',
     '--chmod=F644,D755',
-    '--mkpath',
+    ...(makesPath ? ['--mkpath'] : []),
     '--fsync',
     ...commonArgs(transfer),
   ];

@@ -75,7 +75,7 @@ function buildArgv({ args, maxFileBytes }: RsyncRun): Argv {
 
 function explainEnd({ what, timeoutMs }: RsyncRun, error: CommandError): RsyncEnd {
   const { status, code, lastLines } = error;
-  const complaints = pickComplaints(lastLines);
+  const complaints = pickComplaints(lastLines, status);
   const tell = (cause: string): string => `cannot ${what}: ${cause}${complaints && `: ${complaints}`}`;
   if (code === 'timeout') {
     const cause = tell(`no end within ${formatDuration(timeoutMs)}`);

@@ -42,12 +42,13 @@ export function explainStatus(status: number): string {
 const mostLines = 3;
 const mostCharacters = 600;
 
-/** The first of its complaints, which are the cause; the last ones only add up. */
-export function pickComplaints(output: string): string {
+/** The first of rsync's complaints, which are the cause: the last ones only add up. Of ssh's the last, which come after its warnings. */
+export function pickComplaints(output: string, status?: number): string {
   const lines = output.split('\n').map((line) => line.trim());
   const telling = lines.filter((line) => line !== '' && !isSummary(line));
   const chosen = telling.length > 0 ? telling : lines.filter((line) => line !== '');
-  return chosen.slice(0, mostLines).join('; ').slice(0, mostCharacters);
+  const few = status === 255 ? chosen.slice(-mostLines) : chosen.slice(0, mostLines);
+  return few.join('; ').slice(0, mostCharacters);
 }
 
 function isSummary(line: string): boolean {

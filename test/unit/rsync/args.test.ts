@@ -16,10 +16,15 @@ describe('the arguments of rsync', () => {
 
   it('push named files, durable once they are there', () => {
     expect(buildPushArgs({ from: '/var/outbox', to: '/srv/events/web-1/' })).toEqual([
-      ...['--files-from=-', '--from0', '--no-relative', '--chmod=F644,D755', '--mkpath', '--fsync'],
+      ...['--files-from=-', '--from0', '--no-relative', '--chmod=F644,D755', '--fsync'],
       ...['--times', '--omit-dir-times', '--checksum', '--no-links', '--no-devices', '--no-specials'],
       ...['--max-alloc=64M', '--timeout=30', '--', '/var/outbox/', '/srv/events/web-1/'],
     ]);
+  });
+
+  it('make all directories on the way only where there is one a day', () => {
+    expect(buildPushArgs(transfer)).not.toContain('--mkpath');
+    expect(buildPushArgs({ ...transfer, makesPath: true })).toContain('--mkpath');
   });
 
   it.each([

@@ -30,5 +30,6 @@ describe('what rsync answers (R39, O65)', () => {
   it('repeats no more than a line holds', () => {
     expect(pickComplaints('x'.repeat(10_000))).toHaveLength(600);
     expect(pickComplaints('1\n2\n3\n4')).toBe('1; 2; 3');
+    expect(pickComplaints('1\n2\n3\n4\n', 255)).toBe('2; 3; 4');
   });
 });

@@ -1,0 +1,206 @@
+// rsync as we run it, against a real sshd with keys that are restricted as the runbook says.
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { buildPullArgs, buildPushArgs } from '../../../src/lib/rsync/args.ts';
+import { findRemoteShell, type RsyncEnd, type RsyncRun, runRsync } from '../../../src/lib/rsync/run.ts';
+import { collectAfterAll } from '../../support/after-all.ts';
+import { startByteProxy } from '../../support/byte-proxy.ts';
+import { type FarSide, makeFarSide } from '../../support/far-side.ts';
+import { freePort } from '../../support/ports.ts';
+import { type Sshd, startSshd } from '../../support/sshd.ts';
+import { makeTempDir } from '../../support/temp.ts';
+
+const whenAllDone = collectAfterAll();
+let sshd: Sshd;
+beforeAll(async () => {
+  sshd = await startSshd(whenAllDone);
+});
+
+type Near = {
+  readonly far: FarSide;
+  readonly dir: string;
+  pull(from?: string, over?: Partial<RsyncRun>): Promise<RsyncEnd>;
+  push(names: readonly string[], to?: string, makesPath?: boolean): Promise<RsyncEnd>;
+  file(name: string): string;
+};
+
+function makeNear(): Near {
+  const root = makeTempDir();
+  const far = makeFarSide(sshd, root);
+  const dir = join(root, 'near');
+  mkdirSync(dir);
+  const paths = { configFile: join(root, 'etc/reeve.yaml') };
+  const { signal } = new AbortController();
+  return {
+    ...{ far, dir, file: (name) => join(root, name) },
+    pull: async (from = far.pull, over = {}) => {
+      const remoteShell = (await findRemoteShell({ paths }, from, 'pull')) ?? 'none';
+      const args = buildPullArgs({ remoteShell, from, to: dir, maxFileBytes: 65_536 });
+      return await runRsync({ signal }, { what: `pull from ${from}`, args, timeoutMs: 30_000, ...over });
+    },
+    push: async (names, to = far.push, makesPath = false) => {
+      const remoteShell = (await findRemoteShell({ paths }, to, 'push')) ?? 'none';
+      const args = buildPushArgs({ remoteShell, from: dir, to, makesPath });
+      const input = names.map((name) => `${name}\0`).join('');
+      return await runRsync({ signal }, { what: `push to ${to}`, args, input, timeoutMs: 30_000 });
+    },
+  };
+}
+
+const complete = { verdict: 'complete' };
+
+describe('rsync over a restricted key', () => {
+  it('pulls what is there, and it alone (D6)', async () => {
+    const near = makeNear();
+    writeFileSync(join(near.far.deploy, 'a.json'), '{"a":1}', { mode: 0o664 });
+    const lines: string[] = [];
+    expect(await near.pull(undefined, { onLine: (line) => lines.push(line) > 0 })).toEqual(complete);
+    expect(lines).toContain('|>f+++++++++|a.json');
+    expect(readFileSync(join(near.dir, 'a.json'), 'utf8')).toBe('{"a":1}');
+    expect(statSync(join(near.dir, 'a.json')).mode & 0o777).toBe(0o600);
+    rmSync(join(near.far.deploy, 'a.json'));
+    expect(await near.pull()).toEqual(complete);
+    expect(readdirSync(near.dir)).toEqual(['a.json']);
+  });
+
+  it('mends a file that was cut or has a time in the future (O64)', async () => {
+    const near = makeNear();
+    writeFileSync(join(near.far.deploy, 'a.json'), '{"a":1}');
+    writeFileSync(join(near.dir, 'a.json'), '{"a":9}');
+    expect(await near.pull()).toEqual(complete);
+    expect(readFileSync(join(near.dir, 'a.json'), 'utf8')).toBe('{"a":1}');
+  });
+
+  it('pushes the files that are named, for others to read (D10)', async () => {
+    const near = makeNear();
+    for (const name of ['one.json', 'two.json']) writeFileSync(join(near.dir, name), name, { mode: 0o600 });
+    expect(await near.push(['one.json'])).toEqual(complete);
+    expect(readdirSync(near.far.events)).toEqual(['one.json']);
+    expect(statSync(join(near.far.events, 'one.json')).mode & 0o777).toBe(0o644);
+    expect(await near.push(['one.json', 'two.json'])).toEqual(complete);
+    expect(readdirSync(near.far.events).sort()).toEqual(['one.json', 'two.json']);
+  });
+
+  it('makes a directory a day where it is to, and none where a place is mistyped', async () => {
+    const near = makeNear();
+    writeFileSync(join(near.dir, 'one.json'), '1');
+    expect(await near.push(['one.json'], `${near.far.push}2026-11-30/web-1`)).toMatchObject({
+      verdict: 'failed',
+      error: { code: 'rsync-11' },
+    });
+    expect(readdirSync(near.far.events)).toEqual([]);
+    expect(await near.push(['one.json'], `${near.far.push}2026-11-30/web-1`, true)).toEqual(complete);
+    expect(readdirSync(join(near.far.events, '2026-11-30/web-1'))).toEqual(['one.json']);
+  });
+
+  it.each([
+    ['another directory', '/etc/', 'pull'],
+    ['the directory above', '..', 'pull'],
+    ['a push by the key for pulls', '', 'swapped'],
+  ])('is refused %s', async (_, path, how) => {
+    const near = makeNear();
+    writeFileSync(join(near.dir, 'one.json'), '1');
+    if (how === 'swapped') writeFileSync(near.file('etc/ssh/push'), readFileSync(near.file('etc/ssh/pull')));
+    const end =
+      how === 'pull' ? await near.pull(`control:${path}`) : await near.push(['one.json'], near.far.pull);
+    expect(end).toMatchObject({ verdict: 'unreachable', error: { exitCode: 69, code: 'rsync-12' } });
+    expect(end.error?.message).toMatch(/rrsync error/);
+    expect(readdirSync(near.dir)).toEqual(['one.json']);
+    expect(readdirSync(near.far.deploy)).toEqual([]);
+  });
+
+  it('lets nobody in by a host key that is not the known one (255)', async () => {
+    const near = makeNear();
+    const other = await startSshd();
+    writeFileSync(near.file('etc/ssh/known_hosts'), other.knownHosts(sshd.port));
+    const end = await near.pull();
+    expect(end).toMatchObject({ verdict: 'unreachable', error: { exitCode: 69, code: 'rsync-255' } });
+    expect(end.error?.message).toMatch(/Host key verification failed/);
+  });
+
+  it('tells a key that is not let in, and a machine that nobody answers on (255)', async () => {
+    const near = makeNear();
+    rmSync(near.file('etc/ssh/pull'));
+    const refused = await near.pull();
+    expect(refused).toMatchObject({ verdict: 'unreachable', error: { code: 'rsync-255' } });
+    expect(refused.error?.message).toMatch(/Permission denied/);
+    near.far.leadTo(await freePort());
+    const absent = await near.pull();
+    expect(absent).toMatchObject({ verdict: 'unreachable', error: { code: 'rsync-255' } });
+    expect(absent.error?.message).toMatch(/Connection refused/);
+  });
+
+  it('tells a directory that is not there (23)', async () => {
+    const near = makeNear();
+    expect(await near.pull(near.file('none/'))).toMatchObject({
+      verdict: 'partial',
+      error: { exitCode: 1, code: 'rsync-23' },
+    });
+  });
+
+  it('ends with a link that stands still, and leaves nothing half (O64)', async () => {
+    const near = makeNear();
+    const proxy = await startByteProxy(sshd.port);
+    near.far.leadTo(proxy.port);
+    for (let count = 0; count < 50; count += 1) {
+      writeFileSync(join(near.far.deploy, `a-${count}.json`), `${count}`.repeat(10_000));
+    }
+    expect(await near.pull()).toEqual(complete);
+    rmSync(near.dir, { recursive: true });
+    mkdirSync(near.dir);
+    proxy.cutAfter(3_000, () => {});
+    const startedAtMs = performance.now();
+    const end = await near.pull(undefined, { timeoutMs: 3_000 });
+    expect(performance.now() - startedAtMs).toBeLessThan(10_000);
+    expect(end).toMatchObject({ verdict: 'unreachable', error: { exitCode: 69, code: 'rsync-timeout' } });
+    proxy.heal();
+    expect(await near.pull()).toEqual(complete);
+    expect(readdirSync(near.dir).filter((name) => /^a-\d+\.json$/.test(name))).toHaveLength(50);
+  });
+});
+
+describe('what is too much', () => {
+  it('is no more than was asked for: larger files stay where they are (O68)', async () => {
+    const near = makeNear();
+    writeFileSync(join(near.far.deploy, 'big.json'), Buffer.alloc(50 * 1024 * 1024));
+    const lines: string[] = [];
+    expect(await near.pull(undefined, { onLine: (line) => lines.push(line) > 0 })).toEqual(complete);
+    expect(lines).toContain('big.json is over max-size');
+    expect(readdirSync(near.dir)).toEqual([]);
+  });
+
+  it('cannot be written, whatever the far side has announced (O68)', async () => {
+    const near = makeNear();
+    writeFileSync(join(near.far.deploy, 'a.json'), Buffer.alloc(60_000, 'a'));
+    const end = await near.pull(undefined, { maxFileBytes: 8_192 });
+    expect(end.verdict).not.toBe('complete');
+    expect(readdirSync(near.dir).filter((name) => !name.startsWith('.'))).toEqual([]);
+  });
+
+  it('ends where whoever reads has had enough', async () => {
+    const near = makeNear();
+    for (let count = 0; count < 100; count += 1) writeFileSync(join(near.far.deploy, `a-${count}.json`), '');
+    let seen = 0;
+    const onLine = (): boolean => {
+      seen += 1;
+      return seen < 10;
+    };
+    expect(await near.pull(undefined, { onLine })).toEqual({ verdict: 'stopped' });
+    expect(seen).toBe(10);
+  });
+
+  it('is told as the machine’s fault where there is no rsync', async () => {
+    const near = makeNear();
+    const run = { what: 'pull', args: ['--version'], timeoutMs: 5_000 };
+    const path = process.env['PATH'];
+    process.env['PATH'] = near.file('bin');
+    try {
+      await expect(runRsync({ signal: new AbortController().signal }, run)).rejects.toMatchObject({
+        exitCode: 78,
+      });
+    } finally {
+      process.env['PATH'] = path;
+    }
+  });
+});
