@@ -1,0 +1,128 @@
+// The markers: one file for each approval that was begun or refused. Made exclusively, written before each transition, and never
+// removed: the same approval does not come twice. Beside it an empty file says that its result has not left for the outbox.
+import { link, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { BaseContext } from '../context.ts';
+import { markerKeyPattern } from '../deploy-runner/key.ts';
+import { describeError, InputError, InternalError, systemErrorCode } from '../errors.ts';
+import { writeFileAtomic } from '../state/atomic-file.ts';
+import { ensureDirectory, syncDirectory } from '../state/directory.ts';
+import { readDocument, renderStateDocument } from '../state/document.ts';
+import { fileError } from '../state/file-error.ts';
+import { discardStaging, newStagingPath } from '../state/staging.ts';
+import { markerDocument } from './documents.ts';
+import { actionPlaces } from './places.ts';
+
+export type Marker = {
+  actionId: string;
+  key: string;
+  /** As asked for. */
+  actionType: string;
+  service?: string;
+  /** The run that has begun it. */
+  run: string;
+  state: MarkerState;
+};
+
+export type MarkerState =
+  /** Written before the script starts. Whoever finds it, and nobody at work, knows no more than that. */
+  | { kind: 'started'; startedAt: string; group?: ProcessName }
+  /** How it ended, before anybody is told. */
+  | ({ kind: 'ended'; eventName: string; event: string } & ActionEnd)
+  /** The result is in the outbox, or was. */
+  | ({ kind: 'reported'; eventName: string } & ActionEnd);
+
+export type ActionOutcome = 'succeeded' | 'failed' | 'rejected' | 'unknown';
+
+export type ActionEnd = {
+  outcome: ActionOutcome;
+  startedAt?: string;
+  endedAt: string;
+  exitCode?: number;
+  reason?: string;
+};
+
+/** A number is given to another process some time: the second is when it was started, in ticks since boot. */
+export type ProcessName = { pid: number; startTime: string };
+
+export type MarkerContext = Pick<BaseContext, 'paths' | 'clock' | 'log'>;
+
+type Paths = MarkerContext['paths'];
+
+/** `damaged`: there is one, and nobody knows what it says. */
+export type ReadMarker = Marker | 'damaged' | undefined;
+
+export async function readMarker({ paths, clock, log }: MarkerContext, key: string): Promise<ReadMarker> {
+  try {
+    const path = markerPath(paths, key);
+    const read = await readDocument(path, markerDocument, { now: clock.now(), log, repair: false });
+    if (read.kind === 'missing') return undefined;
+    return read.kind === 'ok' && read.value.key === key ? read.value : 'damaged';
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    log.warning(describeError(error));
+    return 'damaged';
+  }
+}
+
+/** Whether this approval was begun or refused before, whatever became of it. */
+export async function hasMarker(ctx: MarkerContext, key: string): Promise<boolean> {
+  return (await readMarker(ctx, key)) !== undefined;
+}
+
+/** `known`: there is one, and nothing was written. Of many at once one makes it. */
+export async function makeMarker({ paths }: { paths: Paths }, marker: Marker): Promise<'made' | 'known'> {
+  const { markers } = actionPlaces(paths);
+  const path = markerPath(paths, marker.key);
+  const staged = newStagingPath(markers);
+  try {
+    await ensureDirectory(markers);
+    await writeFile(openPath(paths, marker.key), '', { mode: 0o600 });
+    await writeFileAtomic(staged, renderStateDocument(markerDocument, marker));
+    await link(staged, path);
+    await syncDirectory(markers);
+    return 'made';
+  } catch (error) {
+    if (systemErrorCode(error) === 'EEXIST') return 'known';
+    throw fileError('write', path, error);
+  } finally {
+    await discardStaging(staged);
+  }
+}
+
+/** Assumes that there is one, and that nobody else is at it. */
+export async function writeMarker({ paths }: { paths: Paths }, marker: Marker): Promise<void> {
+  await writeFileAtomic(markerPath(paths, marker.key), renderStateDocument(markerDocument, marker));
+  if (marker.state.kind === 'reported') await rm(openPath(paths, marker.key), { force: true });
+}
+
+/** Keys of what may not have been reported. Looks at names only: there are ever more markers. */
+export async function listOpenKeys({ paths }: { paths: Paths }): Promise<string[]> {
+  const { markers } = actionPlaces(paths);
+  const names = await readdir(markers).catch((error: unknown) => {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw fileError('read', markers, error);
+  });
+  const keys = names.map((name) => (name.endsWith(openSuffix) ? name.slice(0, -openSuffix.length) : ''));
+  return keys.filter((key) => markerKeyPattern.test(key)).sort();
+}
+
+/** For one that turns out to be nobody's, or told. */
+export async function closeKey({ paths }: { paths: Paths }, key: string): Promise<void> {
+  await rm(openPath(paths, key), { force: true });
+}
+
+const openSuffix = '.open';
+
+function openPath(paths: Paths, key: string): string {
+  return join(actionPlaces(paths).markers, `${requireKey(key)}${openSuffix}`);
+}
+
+function markerPath(paths: Paths, key: string): string {
+  return join(actionPlaces(paths).markers, `${requireKey(key)}.json`);
+}
+
+function requireKey(key: string): string {
+  if (!markerKeyPattern.test(key)) throw new InternalError(`not a marker's key: ${JSON.stringify(key)}`);
+  return key;
+}

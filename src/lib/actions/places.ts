@@ -1,0 +1,30 @@
+// Where a node keeps its actions, below the state directory.
+import { join } from 'node:path';
+import type { Paths } from '../config/paths.ts';
+
+export type ActionPlaces = {
+  /** The source's mirror. */
+  staging: string;
+  /** Files to be performed; each is moved out, whatever it is. */
+  inbox: string;
+  /** Results until they have been sent. */
+  outbox: string;
+  /** What was refused, for people. */
+  quarantine: string;
+  /** What has been begun, for ever. */
+  markers: string;
+  /** The time in the name of the last result. */
+  eventClock: string;
+};
+
+export function actionPlaces({ stateDir }: Pick<Paths, 'stateDir'>): ActionPlaces {
+  const root = join(stateDir, 'actions');
+  return {
+    staging: join(root, 'staging'),
+    inbox: join(root, 'inbox'),
+    outbox: join(root, 'outbox'),
+    quarantine: join(root, 'quarantine'),
+    markers: join(root, 'processed-deploy-actions'),
+    eventClock: join(root, 'event-clock.json'),
+  };
+}

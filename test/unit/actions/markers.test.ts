@@ -1,0 +1,147 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { markerDocument } from '../../../src/lib/actions/documents.ts';
+import {
+  listOpenKeys,
+  type Marker,
+  makeMarker,
+  readMarker,
+  writeMarker,
+} from '../../../src/lib/actions/markers.ts';
+import { actionPlaces } from '../../../src/lib/actions/places.ts';
+import { endMarker, refuseAction, reportEnd } from '../../../src/lib/actions/results.ts';
+import { listResults, putResult, removeResults, takeEventTime } from '../../../src/lib/actions/spool.ts';
+import { contentKey } from '../../../src/lib/deploy-runner/key.ts';
+import { actionsContext } from '../../support/actions-context.ts';
+import { makeTempDir } from '../../support/temp.ts';
+
+const key = contentKey('a', 'x');
+const at = '2026-06-04T03:00:00.000Z';
+const started: Marker = {
+  ...{ actionId: 'a', key, actionType: 'redeploy', service: 'web', run: 'run-1' },
+  state: { kind: 'started', startedAt: at },
+};
+const end = { outcome: 'succeeded', startedAt: at, endedAt: at, exitCode: 0 } as const;
+
+describe('a marker', () => {
+  it.each<[string, Marker['state']]>([
+    ['started', { kind: 'started', startedAt: at }],
+    ['started, with its group', { kind: 'started', startedAt: at, group: { pid: 7, startTime: '9' } }],
+    ['ended', { kind: 'ended', ...end, eventName: 'e', event: '{}\n' }],
+    ['reported', { kind: 'reported', outcome: 'rejected', endedAt: at, reason: 'no', eventName: 'e' }],
+  ])('is read as it was written: %s', (_, state) => {
+    const marker = { ...started, state };
+    expect(markerDocument.parse({ version: 1, ...marker })).toEqual(marker);
+  });
+
+  it.each<[string, object]>([
+    ['no state', { state: undefined }],
+    ['an unknown state', { state: { kind: 'waiting' } }],
+    ['a state from the prototype', { state: { kind: 'toString' } }],
+    ['an unknown outcome', { state: { kind: 'reported', outcome: 'fine', endedAt: at, eventName: 'e' } }],
+    ['an end without its event', { state: { kind: 'ended', ...end, eventName: 'e' } }],
+    ['a process that is none', { state: { kind: 'started', startedAt: at, group: { pid: 'x' } } }],
+    ['no key', { key: undefined }],
+  ])('is damaged with %s', (_, more) => {
+    expect(() => markerDocument.parse({ version: 1, ...started, ...more })).toThrow(TypeError);
+  });
+
+  it('is made once, of many at once (R37)', async () => {
+    const ctx = actionsContext(makeTempDir());
+    const makes = Array.from({ length: 20 }, (_, index) =>
+      makeMarker(ctx, { ...started, run: `run-${index}` }),
+    );
+    const made = await Promise.all(makes);
+    expect(made.filter((one) => one === 'made')).toHaveLength(1);
+    expect(await readMarker(ctx, key)).toMatchObject({ run: `run-${made.indexOf('made')}` });
+    expect(readdirSync(actionPlaces(ctx.paths).markers).sort()).toEqual([`${key}.json`, `${key}.open`]);
+  });
+
+  it('that is damaged is one all the same', async () => {
+    const ctx = actionsContext(makeTempDir());
+    await makeMarker(ctx, started);
+    const path = join(actionPlaces(ctx.paths).markers, `${key}.json`);
+    for (const text of [
+      '',
+      '{"version":1',
+      '{"version":9}',
+      JSON.stringify({ ...started, key: `b${key}` }),
+    ]) {
+      writeFileSync(path, text);
+      expect(await readMarker(ctx, key)).toBe('damaged');
+      expect(await makeMarker(ctx, started)).toBe('known');
+      expect(readFileSync(path, 'utf8')).toBe(text);
+    }
+  });
+
+  it('is open until its result is in the outbox', async () => {
+    const ctx = actionsContext(makeTempDir());
+    expect(await listOpenKeys(ctx)).toEqual([]);
+    await makeMarker(ctx, started);
+    const ended = await endMarker(ctx, started, { node: 'vps', end, outputTail: 'done' });
+    await writeMarker(ctx, ended);
+    expect(await listOpenKeys(ctx)).toEqual([key]);
+    await reportEnd(ctx, ended);
+    expect(await listOpenKeys(ctx)).toEqual([]);
+    expect(await listResults(ctx)).toEqual([ended.state.eventName]);
+    const { event: _, ...reported } = { ...ended.state, kind: 'reported' };
+    expect(await readMarker(ctx, key)).toEqual({ ...started, state: reported });
+    expect(readFileSync(join(actionPlaces(ctx.paths).outbox, ended.state.eventName), 'utf8')).toBe(
+      ended.state.event,
+    );
+  });
+
+  it('is kept without a key that names a file elsewhere', async () => {
+    const ctx = actionsContext(makeTempDir());
+    await expect(makeMarker(ctx, { ...started, key: '../x' })).rejects.toThrow('internal error');
+  });
+});
+
+describe('a refusal', () => {
+  it('is told once, however often it is met', async () => {
+    const ctx = actionsContext(makeTempDir());
+    const refusal = { node: 'vps', actionId: 'a', key, service: 'web', reason: 'node is "pi"' };
+    expect(await refuseAction(ctx, refusal)).toBe('refused');
+    const [name = ''] = await listResults(ctx);
+    const event = JSON.parse(readFileSync(join(actionPlaces(ctx.paths).outbox, name), 'utf8')) as object;
+    expect(event).toMatchObject({
+      ...{ node: 'vps', severity: 'error', service: 'web', correlation_id: 'a' },
+      payload: { status: 'failed', exit_code: null, reason: 'rejected: node is "pi"', key },
+    });
+    await removeResults(ctx, [name]);
+    expect(await refuseAction(ctx, refusal)).toBe('known');
+    expect([await listResults(ctx), await listOpenKeys(ctx)]).toEqual([[], []]);
+  });
+});
+
+describe('the outbox', () => {
+  it('gives whole results, oldest first, and nothing else', async () => {
+    const ctx = actionsContext(makeTempDir());
+    const names = [3, 1, 2].map((ms) => `evt-vps-${String(ms).padStart(13, '0')}-action_result-a.json`);
+    for (const name of names) await putResult(ctx, name, '{}\n');
+    writeFileSync(join(actionPlaces(ctx.paths).outbox, '.reeve-0-1-2.tmp'), '');
+    writeFileSync(join(actionPlaces(ctx.paths).outbox, 'other.json'), '');
+    expect(await listResults(ctx)).toEqual([...names].sort());
+  });
+
+  it('names results in the order in which they came, whatever the clock does', async () => {
+    let now = new Date(at);
+    const root = makeTempDir();
+    const ctx = actionsContext(root, () => now);
+    const first = await takeEventTime(ctx);
+    expect(first).toBe(now.getTime());
+    now = new Date(now.getTime() - 3_600_000);
+    expect(await takeEventTime(ctx)).toBe(first + 1);
+    expect(await takeEventTime(actionsContext(root, () => now))).toBe(first + 2);
+    now = new Date(now.getTime() + 7_200_000);
+    expect(await takeEventTime(ctx)).toBe(now.getTime());
+  });
+
+  it('that nobody has made is empty', async () => {
+    const ctx = actionsContext(makeTempDir());
+    expect(await listResults(ctx)).toEqual([]);
+    await removeResults(ctx, []);
+    expect(existsSync(actionPlaces(ctx.paths).outbox)).toBe(false);
+  });
+});
