@@ -29,7 +29,12 @@ export type Checkout = {
   writeCompose(service: string, services: object): void;
   /** Runs the script to its end. */
   deploy(words: readonly string[], env?: Readonly<Record<string, string>>): Promise<ProgramEnd>;
-  startDeploy(words: readonly string[], env?: Readonly<Record<string, string>>): Program;
+  /** As the leader of a process group. `under`: a program, with its arguments, that runs the script. */
+  startDeploy(
+    words: readonly string[],
+    env?: Readonly<Record<string, string>>,
+    under?: readonly string[],
+  ): Program;
   /** What a person would type in the directory of the service. */
   byHand(service: string, words: readonly string[]): string;
   containers(project: string): ComposeContainer[];
@@ -59,8 +64,8 @@ export function makeCheckout(projects: readonly string[], node = 'web-1'): Check
     chmodSync(path, mode);
     return path;
   };
-  const startDeploy: Checkout['startDeploy'] = (words, env = {}) =>
-    startProcess('/usr/bin/setsid', ['--wait', script, ...words], { ...environment, ...env });
+  const startDeploy: Checkout['startDeploy'] = (words, env = {}, under = []) =>
+    startProcess('/usr/bin/setsid', ['--wait', ...under, script, ...words], { ...environment, ...env });
   return {
     ...{ root, dir, config, write, startDeploy },
     writeCompose: (service, services) =>
