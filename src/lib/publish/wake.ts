@@ -7,8 +7,11 @@ import type { Paths } from '../config/paths.ts';
 import type { BaseContext } from '../context.ts';
 import { describeError } from '../errors.ts';
 
-/** Concerns that a wake starts. */
+/** Concerns of a cluster's node that a wake starts. */
 export type Wakeable = 'reconcile' | 'edge' | 'backup';
+
+/** Those of actions: a result is to be sent, or an action to be performed. */
+export type ActionsWakeable = 'rsync-pull' | 'deploy-action';
 
 const roleOf: Readonly<Record<Wakeable, Role>> = {
   reconcile: 'app',
@@ -32,7 +35,10 @@ export async function wakeTicks(
 }
 
 /** A second one before the tick has begun is the same one. */
-export async function writeWake({ wakeDir }: Pick<Paths, 'wakeDir'>, concern: Wakeable): Promise<void> {
+export async function writeWake(
+  { wakeDir }: Pick<Paths, 'wakeDir'>,
+  concern: Wakeable | ActionsWakeable,
+): Promise<void> {
   await mkdir(wakeDir, { recursive: true });
   await writeFile(join(wakeDir, concern), '', { mode: 0o600 });
 }
