@@ -31,18 +31,18 @@ export async function listEntries(directory: string, most: number): Promise<Entr
 }
 
 export type OpenedEntry =
-  | { kind: 'file'; bytes: Buffer }
+  | { kind: 'file'; bytes: Buffer; about: Stats }
   /** `mark`: this very thing and no other of its name. */
   | { kind: 'refused'; reason: string; mark: string }
   | { kind: 'gone' };
 
 /** Throws where the directory itself is the trouble. */
-export async function openEntry(path: Buffer): Promise<OpenedEntry> {
+export async function openEntry(path: Buffer | string, maxBytes = maxActionBytes): Promise<OpenedEntry> {
   try {
     // Opening a device may be an effect by itself.
     const about = await lstat(path);
-    const refused = refuse(about);
-    return refused ?? (await readRegular(path));
+    const refused = refuse(about, maxBytes);
+    return refused ?? (await readRegular(path, maxBytes));
   } catch (error) {
     const code = systemErrorCode(error) ?? '';
     if (code === 'ENOENT') return { kind: 'gone' };
@@ -53,14 +53,14 @@ export async function openEntry(path: Buffer): Promise<OpenedEntry> {
   }
 }
 
-async function readRegular(path: Buffer): Promise<OpenedEntry> {
+async function readRegular(path: Buffer | string, maxBytes: number): Promise<OpenedEntry> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
   const handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   try {
     const about = await handle.stat();
-    const refused = refuse(about);
+    const refused = refuse(about, maxBytes);
     if (refused !== undefined) return refused;
-    const buffer = Buffer.alloc(maxActionBytes + 1);
+    const buffer = Buffer.alloc(maxBytes + 1);
     let length = 0;
     while (length < buffer.length) {
       const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length);
@@ -68,20 +68,21 @@ async function readRegular(path: Buffer): Promise<OpenedEntry> {
       length += bytesRead;
     }
     // It may have grown meanwhile.
-    return length > maxActionBytes ? tooLarge(about) : { kind: 'file', bytes: buffer.subarray(0, length) };
+    if (length > maxBytes) return tooLarge(about, maxBytes);
+    return { kind: 'file', bytes: buffer.subarray(0, length), about };
   } finally {
     await handle.close();
   }
 }
 
-function refuse(about: Stats): OpenedEntry | undefined {
+function refuse(about: Stats, maxBytes: number): OpenedEntry | undefined {
   const kind = nameKind(about);
   if (kind !== undefined) return { kind: 'refused', reason: `it is ${kind}`, mark: markOf(about) };
-  return about.size > maxActionBytes ? tooLarge(about) : undefined;
+  return about.size > maxBytes ? tooLarge(about, maxBytes) : undefined;
 }
 
-function tooLarge(about: Stats): OpenedEntry {
-  return { kind: 'refused', reason: `it is larger than ${maxActionBytes} bytes`, mark: markOf(about) };
+function tooLarge(about: Stats, maxBytes: number): OpenedEntry {
+  return { kind: 'refused', reason: `it is larger than ${maxBytes} bytes`, mark: markOf(about) };
 }
 
 function nameKind(about: Stats): string | undefined {
