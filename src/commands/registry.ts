@@ -1,6 +1,7 @@
 // Every command as data. Each has one thin module, imported only when its command runs.
 import type { CommandSpec, OptionSpec } from './command.ts';
 import { dryRunOption, serviceOption, yesOption } from './options.ts';
+import { actionsCommands } from './registry-actions.ts';
 import { backupCommands } from './registry-backup.ts';
 import { commandsCommands } from './registry-commands.ts';
 import { jobCommands } from './registry-jobs.ts';
@@ -95,6 +96,7 @@ export const commands: readonly CommandSpec[] = [
   ...jobCommands,
   ...commandsCommands,
   ...proxyCommands,
+  ...actionsCommands,
   {
     path: 'heartbeat',
     summary: 'report this node alive, if it is',

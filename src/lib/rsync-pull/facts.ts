@@ -1,0 +1,21 @@
+// What a pull has brought, as one plain value.
+import type { Entry } from '../actions/entry.ts';
+
+/** One entry of the mirror. */
+export type PulledEntry = {
+  entry: Entry;
+  /** It was begun or refused before, whatever became of it. */
+  isKnown: boolean;
+  /** The inbox has this very one. */
+  isWaiting: boolean;
+};
+
+/** What was left at the source, and why. The name is as rsync writes it. */
+export type LeftEntry = { name: string; reason: string };
+
+export type PullFacts = {
+  entries: readonly PulledEntry[];
+  left: readonly LeftEntry[];
+  /** All names at the source. Undefined where the list is not known to be whole: then nothing is gone. */
+  listed: ReadonlySet<string> | undefined;
+};

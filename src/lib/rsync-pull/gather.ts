@@ -1,0 +1,41 @@
+// Reads what the mirror has, and what this node knows of it.
+import { lstat } from 'node:fs/promises';
+import { type Entry, readEntry } from '../actions/entry.ts';
+import { hasMarker, type MarkerContext } from '../actions/markers.ts';
+import { type EntryName, listEntries } from '../actions/open.ts';
+import { actionPlaces } from '../actions/places.ts';
+import type { PulledEntry } from './facts.ts';
+import { mostEntries } from './mirror.ts';
+
+export async function gatherMirror(ctx: MarkerContext): Promise<PulledEntry[]> {
+  const { staging, inbox } = actionPlaces(ctx.paths);
+  const { names } = await listEntries(staging, mostEntries);
+  const pulled: PulledEntry[] = [];
+  for (const name of names) {
+    const entry = (await isDirectory(name)) ? toForeign(name) : await readEntry(name);
+    if (entry !== undefined) pulled.push(await lookAt(ctx, inbox, entry));
+  }
+  return pulled;
+}
+
+/** It is made anew by each pull: whoever waits for its name is told by what rsync says of the source. */
+function toForeign(name: EntryName): Entry {
+  return { kind: 'foreign', name, reason: 'it is a directory' };
+}
+
+async function isDirectory({ path }: EntryName): Promise<boolean> {
+  return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false;
+}
+
+async function lookAt(ctx: MarkerContext, inbox: string, entry: Entry): Promise<PulledEntry> {
+  if (entry.kind === 'foreign') return { entry, isKnown: false, isWaiting: false };
+  // In this order: what leaves the inbox has its marker before.
+  const isWaiting = await isInInbox(inbox, entry);
+  return { entry, isWaiting, isKnown: !isWaiting && (await hasMarker(ctx, entry.key)) };
+}
+
+async function isInInbox(inbox: string, { name: { text }, key }: Exclude<Entry, { kind: 'foreign' }>) {
+  const name: EntryName = { text, path: Buffer.from(`${inbox}/${text}`) };
+  const waiting = await readEntry(name);
+  return waiting !== undefined && waiting.kind !== 'foreign' && waiting.key === key;
+}

@@ -1,0 +1,101 @@
+// One pull of this node's actions and one push of its results, under the lock. Neither keeps the other from its work; the node asks
+// and sends, and nobody ever connects to it.
+
+import type { ActionsConfig } from '../config/config.ts';
+import { requireActionsNode } from '../config/rules.ts';
+import type { Context } from '../context.ts';
+import { describeError, type ReeveError, StepError, UnavailableError } from '../errors.ts';
+import { withLock } from '../lock/with-locks.ts';
+import type { Outcome } from '../outcome.ts';
+import { writeWake } from '../publish/wake.ts';
+import { appendHistory } from '../state/history.ts';
+import { recordRun } from '../state/record-run.ts';
+import { type Applied, applyPull } from './apply.ts';
+import type { LeftEntry } from './facts.ts';
+import { gatherMirror } from './gather.ts';
+import { updateMirror } from './mirror.ts';
+import { planPull } from './plan.ts';
+import { pushResults } from './push.ts';
+import { findNews, readStrays, summarizeStrays, writeStrays } from './strays.ts';
+
+export async function runRsyncPull(ctx: Context, { waitMs }: { waitMs: number }): Promise<Outcome> {
+  const actions = requireActionsNode(ctx.config);
+  const work = async (): Promise<Outcome> => {
+    const pulled = await pullActions(ctx, actions);
+    // After the pull: what it refuses leaves with this run.
+    const pushed = await pushResults(ctx, actions);
+    throwErrors([...pulled.errors, ...pushed.errors]);
+    return renderOutcome(pulled, pushed.sent);
+  };
+  // Results leave even where nothing more can be written here.
+  const record = () => recordRun(ctx, 'rsync-pull', work, { goesOnUnrecorded: true });
+  return await withLock(ctx, 'rsync-pull', record, { waitMs });
+}
+
+type Pulled = Applied & { news: readonly LeftEntry[] };
+
+async function pullActions(ctx: Context, actions: ActionsConfig): Promise<Pulled> {
+  const { error, ...mirror } = await updateMirror(ctx, actions);
+  const plan = planPull({ ...mirror, entries: await gatherMirror(ctx) });
+  const applied = await applyPull(ctx, actions, plan.steps);
+  if (applied.handedOver.length > 0) await wakeDeploys(ctx);
+  if (error !== undefined) applied.errors.unshift(error);
+  // What is there no longer is known only from a whole list.
+  const news = mirror.listed === undefined ? [] : await tellStrays(ctx, plan.strays);
+  return { ...applied, news };
+}
+
+/** Best effort: its timer comes anyway. */
+async function wakeDeploys({ paths, log }: Context): Promise<void> {
+  await writeWake(paths, 'deploy-action').catch((error: unknown) => {
+    log.warning(`deploy-action is not woken: ${describeError(error)}`);
+  });
+}
+
+async function tellStrays(ctx: Context, strays: readonly LeftEntry[]): Promise<LeftEntry[]> {
+  const told = await readStrays(ctx, true);
+  const found = summarizeStrays(strays);
+  const news = findNews(found, told);
+  const at = ctx.clock.now().toISOString();
+  for (const { name, reason } of news) {
+    ctx.log.warning(`${JSON.stringify(name)} at the source is left alone: ${reason}`);
+  }
+  if (found.count > found.entries.length && found.count !== told.count) {
+    ctx.log.warning(`${found.count} entries at the source are left alone`);
+  }
+  await appendHistory(
+    ctx.paths,
+    news.map(({ name, reason }) => ({
+      ...{ at, run: ctx.runId, concern: 'rsync-pull', action: `leave ${JSON.stringify(name)}` },
+      ...{ reason, outcome: 'refused' as const },
+    })),
+  );
+  await writeStrays(ctx, found, told);
+  return news;
+}
+
+function throwErrors(errors: readonly ReeveError[]): void {
+  const [first] = errors;
+  if (first === undefined) return;
+  if (errors.length === 1) throw first;
+  const message = errors.map(describeError).join('; ');
+  if (errors.every((error) => error instanceof UnavailableError)) throw new UnavailableError(message);
+  throw new StepError(message, { code: 'pull' });
+}
+
+function renderOutcome({ handedOver, refused, news }: Pulled, sent: readonly string[]): Outcome {
+  const left = news.map(({ name, reason }) => ({ name, reason }));
+  const isIdle = [handedOver, refused, left, sent].every(({ length }) => length === 0);
+  const isWhole = refused.length === 0 && left.length === 0;
+  return {
+    outcome: isIdle ? 'nothing-to-do' : isWhole ? 'done' : 'partial',
+    text: [
+      ...handedOver.map((name) => `new: ${name}`),
+      ...refused.map((name) => `refused: ${name}`),
+      ...left.map(({ name, reason }) => `left at the source: ${JSON.stringify(name)}: ${reason}`),
+      ...sent.map((name) => `sent: ${name}`),
+      ...(isIdle ? ['nothing new, and nothing to send'] : []),
+    ],
+    data: { handedOver, refused, left, sent },
+  };
+}
