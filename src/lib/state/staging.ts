@@ -46,6 +46,12 @@ export async function sweepStaging(directory: string): Promise<void> {
   swept.add(directory);
 }
 
+/** By a process of this host that is still there. */
+export async function isBeingWritten(directory: string, name: string): Promise<boolean> {
+  const isOurs = stagingPattern.exec(name)?.[1] === readHostTag();
+  return isOurs && !(await isAbandoned(directory, name));
+}
+
 async function isAbandoned(directory: string, name: string): Promise<boolean> {
   const match = stagingPattern.exec(name);
   if (match === null) return false;

@@ -1,0 +1,85 @@
+// How entries leave the inbox. What is refused is kept for people as long as it is little: whoever fills the inbox must not fill the
+// disk.
+import { chmod, lstat, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { maxActionBytes } from '../deploy-runner/action.ts';
+import { systemErrorCode } from '../errors.ts';
+import { ensureDirectory } from '../state/directory.ts';
+import { fileError } from '../state/file-error.ts';
+import { fileStamp } from '../time.ts';
+import type { MarkerContext } from './markers.ts';
+import type { EntryName } from './open.ts';
+import { actionPlaces } from './places.ts';
+
+export const mostKept = 200;
+const keptMs = 30 * 24 * 60 * 60_000;
+
+/** What is done with. Nothing is followed. */
+export async function removeEntry(name: EntryName): Promise<void> {
+  try {
+    await rm(name.path, { recursive: true, force: true });
+  } catch (error) {
+    throw fileError('remove', name.path.toString(), error);
+  }
+}
+
+export type Quarantine = {
+  /** Where it is now; undefined where it was removed. */
+  setAside(name: EntryName): Promise<string | undefined>;
+};
+
+/** What has been there for a month goes. */
+export async function openQuarantine({ paths, clock }: MarkerContext): Promise<Quarantine> {
+  const { quarantine } = actionPlaces(paths);
+  await ensureDirectory(quarantine);
+  let count = await sweep(quarantine, clock.now());
+  let number = 0;
+  return {
+    setAside: async (name) => {
+      if (count >= mostKept || !(await isWorthKeeping(name))) {
+        await removeEntry(name);
+        return undefined;
+      }
+      number += 1;
+      const target = join(
+        quarantine,
+        `${fileStamp(clock.now())}-${process.pid}-${number}-${plainName(name)}`,
+      );
+      try {
+        await rename(name.path, target);
+        count += 1;
+        return target;
+      } catch (error) {
+        if (systemErrorCode(error) === 'ENOENT') return undefined;
+        throw fileError('move', name.path.toString(), error);
+      }
+    },
+  };
+}
+
+/** How many are left. */
+async function sweep(quarantine: string, now: Date): Promise<number> {
+  let count = 0;
+  for (const name of await readdir(quarantine)) {
+    const path = join(quarantine, name);
+    const about = await lstat(path).catch(() => undefined);
+    // When it came here, as nothing but the move has changed it since.
+    const isOld = about !== undefined && now.getTime() - about.ctimeMs > keptMs;
+    if (isOld) await rm(path, { recursive: true, force: true });
+    else count += 1;
+  }
+  return count;
+}
+
+/** Pipes and devices have nothing to be seen, and what is large or deep is not for keeping. */
+async function isWorthKeeping({ path }: EntryName): Promise<boolean> {
+  const about = await lstat(path).catch(() => undefined);
+  if (about === undefined || about.isSymbolicLink()) return about !== undefined;
+  if (!about.isFile() || about.size > maxActionBytes) return false;
+  await chmod(path, 0o600).catch(() => {});
+  return true;
+}
+
+function plainName({ text }: EntryName): string {
+  return text.replaceAll(/[^A-Za-z0-9._-]/g, '_').slice(0, 100);
+}

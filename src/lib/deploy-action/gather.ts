@@ -1,0 +1,86 @@
+// Reads the inbox, the markers and the checkout. Changes nothing.
+import { constants } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { type Entry, readEntry } from '../actions/entry.ts';
+import { listOpenKeys, type MarkerContext, readMarker } from '../actions/markers.ts';
+import { listEntries } from '../actions/open.ts';
+import { actionPlaces } from '../actions/places.ts';
+import { mapBounded } from '../bounded.ts';
+import type { ActionsConfig } from '../config/config.ts';
+import { composeFile, servicesFile } from '../deploy-runner/layout.ts';
+import { maxServicesBytes, parseServices } from '../deploy-runner/services.ts';
+import { describeError } from '../errors.ts';
+import { fileError } from '../state/file-error.ts';
+import { isBeingWritten } from '../state/staging.ts';
+import type { EntryFact, Facts } from './facts.ts';
+
+/** More wait for the next look. */
+const mostEntries = 1000;
+const readsAtOnce = 16;
+
+export async function gatherFacts(
+  ctx: MarkerContext,
+  { node, checkout }: Pick<ActionsConfig, 'node' | 'checkout'>,
+): Promise<Facts> {
+  const { inbox } = actionPlaces(ctx.paths);
+  const { names } = await listEntries(inbox, mostEntries);
+  const facts = await mapBounded(names, readsAtOnce, async (name) => {
+    // Whoever puts a file there prepares it beside its name.
+    if (await isBeingWritten(inbox, name.text)) return undefined;
+    const entry = await readEntry(name);
+    return entry === undefined ? undefined : await gatherEntry(ctx, entry, checkout);
+  });
+  const entries = facts.filter((fact) => fact !== undefined);
+  const keys = await listOpenKeys(ctx);
+  const open = await mapBounded(keys, readsAtOnce, async (key) => ({
+    key,
+    marker: await readMarker(ctx, key),
+  }));
+  const isAsked = entries.some(({ entry }) => entry.kind === 'action');
+  const services = isAsked ? await readServices(checkout, node) : new Set<string>();
+  return { node, entries, open, services };
+}
+
+async function gatherEntry(ctx: MarkerContext, entry: Entry, checkout: string): Promise<EntryFact> {
+  switch (entry.kind) {
+    case 'foreign':
+      return { entry };
+    case 'refused':
+      return { entry, marker: await readMarker(ctx, entry.key) };
+    case 'action': {
+      const { service } = entry.action;
+      const hasComposeFile = service !== undefined && (await isFile(composeFile(checkout, service)));
+      return { entry, marker: await readMarker(ctx, entry.key), hasComposeFile };
+    }
+  }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  const about = await stat(path).catch(() => undefined);
+  return about?.isFile() === true;
+}
+
+async function readServices(checkout: string, node: string): Promise<Facts['services']> {
+  try {
+    return parseServices(await readText(servicesFile(checkout, node)));
+  } catch (error) {
+    return { problem: `hosts/${node}/services.yaml cannot be used: ${describeError(error)}` };
+  }
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    // A pipe under its name must not hang the run.
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const about = await handle.stat();
+      if (!about.isFile()) throw new Error('it is no regular file');
+      if (about.size > maxServicesBytes) throw new Error(`it is larger than ${maxServicesBytes} bytes`);
+      return await handle.readFile('utf8');
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    throw fileError('read', path, error);
+  }
+}

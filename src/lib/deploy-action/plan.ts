@@ -1,0 +1,93 @@
+// What is due: first what was left half-way, then what costs nothing, then the deploys. Everything is checked before anything runs,
+// and nothing that has a marker is begun. Pure.
+import type { Marker, ReadMarker } from '../actions/markers.ts';
+import type { Action } from '../deploy-runner/action.ts';
+import type { EntryFact, Facts } from './facts.ts';
+import type { EndedMarker, Step } from './steps.ts';
+
+export function planDeploys(facts: Facts): Step[] {
+  const settled = planSettle(facts);
+  const entries = facts.entries.flatMap((fact) => planEntry(fact, facts));
+  const isDeploy = ({ kind }: Step): boolean => kind === 'deploy';
+  const quick = entries.filter((step) => !isDeploy(step));
+  return [...settled, ...quick, ...planForeign(facts), ...entries.filter(isDeploy)];
+}
+
+/** Both what says of itself that it is open, and what an entry of the inbox leads to. */
+function planSettle({ open, entries }: Facts): Step[] {
+  const markers = new Map<string, ReadMarker>(open.map(({ key, marker }) => [key, marker]));
+  for (const fact of entries) {
+    if (!('marker' in fact) || fact.marker === undefined) continue;
+    const isDone = fact.marker !== 'damaged' && fact.marker.state.kind === 'reported';
+    if (!isDone) markers.set(fact.entry.key, fact.marker);
+  }
+  return [...markers].map(([key, marker]) => planMarker(key, marker));
+}
+
+function planMarker(key: string, marker: ReadMarker): Step {
+  if (marker === undefined) return { kind: 'close', key, reason: 'it was never begun' };
+  if (marker === 'damaged') {
+    return { kind: 'settle', key, reason: 'its marker is damaged: it may have been done' };
+  }
+  switch (marker.state.kind) {
+    case 'started':
+      return { kind: 'settle', key, marker, reason: 'interrupted: the process that ran it is gone' };
+    case 'ended':
+      return { kind: 'report', key, marker: marker as EndedMarker, reason: 'its end was not told' };
+    case 'reported':
+      return { kind: 'close', key, reason: 'it has been told' };
+  }
+}
+
+function planEntry(fact: EntryFact, facts: Facts): Step[] {
+  if (!('marker' in fact)) return [];
+  const { entry, marker } = fact;
+  const { name, key } = entry;
+  const actionId = entry.kind === 'action' ? entry.action.actionId : entry.actionId;
+  if (marker !== undefined) {
+    // What is not settled yet is forgotten at the next look.
+    if (marker === 'damaged' || marker.state.kind !== 'reported') return [];
+    return [{ kind: 'forget', key, actionId, name, reason: describeEarlier(marker) }];
+  }
+  if (entry.kind === 'refused') return [{ kind: 'refuse', name, key, actionId, reason: entry.reason }];
+  const { action } = entry;
+  const { service, type: actionType } = action;
+  const fault = findFault(action, facts, 'hasComposeFile' in fact && fact.hasComposeFile);
+  if (fault === undefined && service !== undefined) {
+    return [{ kind: 'deploy', key, actionId, service, name, reason: describeApproval(action) }];
+  }
+  const refused = { key, actionId, actionType, ...(service === undefined ? {} : { service }) };
+  return [{ kind: 'refuse', name, ...refused, reason: fault ?? 'it names no service' }];
+}
+
+/** Why this node does not do it; undefined where it does. */
+function findFault(action: Action, { node, services }: Facts, hasComposeFile: boolean): string | undefined {
+  const { type, node: wanted, service } = action;
+  if (type !== 'redeploy') return `type is ${JSON.stringify(type)}, not "redeploy"`;
+  if (wanted !== node) return `node is ${JSON.stringify(wanted)}, and this is ${JSON.stringify(node)}`;
+  if (service === undefined) return 'it names no service';
+  if ('problem' in services) return services.problem;
+  if (!services.has(service)) return `service ${service} is not in hosts/${node}/services.yaml`;
+  return hasComposeFile ? undefined : `there is no services/${service}/docker-compose.yml`;
+}
+
+function describeApproval({ transitions }: Action): string {
+  const approval = transitions.findLast(({ to }) => to === 'approved');
+  return approval === undefined ? 'approved' : `approved by ${approval.by}`;
+}
+
+function describeEarlier({ state }: Marker): string {
+  const outcome = 'outcome' in state ? state.outcome : 'begun';
+  const at = 'endedAt' in state ? state.endedAt : state.startedAt;
+  return `this approval was handled before: ${outcome} at ${at}`;
+}
+
+function planForeign({ entries }: Facts): Step[] {
+  const names = entries.flatMap(({ entry }) => (entry.kind === 'foreign' ? [entry.name] : []));
+  if (names.length === 0) return [];
+  const [first] = names;
+  const others = names.length === 1 ? '' : `, and so are ${names.length - 1} more`;
+  return [
+    { kind: 'set-aside', names, reason: `${JSON.stringify(first?.text)} is no name of an action${others}` },
+  ];
+}

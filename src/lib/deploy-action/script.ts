@@ -1,0 +1,67 @@
+// Runs the deploy script for one service: the checkout's own where the configuration names one, else the one that is shipped.
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type Marker, writeMarker } from '../actions/markers.ts';
+import { findUser } from '../commands/user.ts';
+import type { ActionsConfig } from '../config/config.ts';
+import { childEnvironment } from '../config/environment.ts';
+import { buildDeployArgs, buildDeployEnv } from '../deploy-runner/script.ts';
+import { ConfigError, describeError } from '../errors.ts';
+import { readStartTime } from '../host/processes.ts';
+import { type CommandEnd, runCommand } from '../runner/run.ts';
+import { killGraceMs, type Session } from './session.ts';
+
+const maxOutputBytes = 64 * 1024;
+
+/** Never throws: what cannot be started has ended, too. */
+export async function runScript(session: Session, marker: Marker, service: string): Promise<CommandEnd> {
+  const { ctx, actions } = session;
+  const { node, checkout, user, timeoutMs } = actions;
+  const scratchDir = join(ctx.paths.runDir, 'deploy-action');
+  let named: Promise<void> = Promise.resolve();
+  try {
+    const { ids, env } = await findUser(ctx, user);
+    await mkdir(scratchDir, { recursive: true, mode: 0o700 });
+    const spec = {
+      argv: [findScript(actions), ...buildDeployArgs(service)] as const,
+      dir: checkout,
+      env: { ...childEnvironment(), ...env, ...buildDeployEnv(node, checkout) },
+      ...(ids === undefined ? {} : { user: ids }),
+    };
+    return await runCommand(spec, {
+      ...{ deadlineMs: timeoutMs, killGraceMs, maxOutputBytes, scratchDir, signal: ctx.signal },
+      onStarted: (pid) => {
+        named = nameGroup(session, marker, pid);
+      },
+    });
+  } catch (error) {
+    const output = { bytes: new Uint8Array(), isCut: false };
+    if (ctx.signal.aborted) return { kind: 'cancelled', output };
+    return { kind: 'not-started', message: describeError(error), output };
+  } finally {
+    await named;
+  }
+}
+
+function findScript({ script, checkout }: Pick<ActionsConfig, 'script' | 'checkout'>): string {
+  return script === undefined ? findShipped() : join(checkout, script);
+}
+
+/** Beside the program, which is bundled when installed and sources when it is developed. */
+function findShipped(): string {
+  for (let place = import.meta.dirname; ; place = dirname(place)) {
+    const path = join(place, 'scripts/deploy-service.sh');
+    if (existsSync(path)) return path;
+    if (place === dirname(place)) throw new ConfigError('cannot find the deploy script that reeve ships');
+  }
+}
+
+/** Should we be killed, whoever settles the action finds what we have left. Without it the script runs as well. */
+async function nameGroup({ ctx }: Session, marker: Marker, pid: number): Promise<void> {
+  if (marker.state.kind !== 'started') return;
+  const group = { pid, startTime: readStartTime(pid) ?? '' };
+  await writeMarker(ctx, { ...marker, state: { ...marker.state, group } }).catch((error: unknown) =>
+    ctx.log.warning(describeError(error)),
+  );
+}

@@ -1,0 +1,17 @@
+// What a run of deploy-action works with.
+import type { Quarantine } from '../actions/leave.ts';
+import type { ActionsConfig } from '../config/config.ts';
+import type { Context } from '../context.ts';
+
+export type Session = {
+  ctx: Context;
+  actions: ActionsConfig;
+  quarantine: Quarantine;
+  /** Says in the run's record what is being done, and how long that may take. */
+  tell(doing: string, forMs: number): Promise<void>;
+};
+
+/** Between SIGTERM and SIGKILL for all that the script has started. */
+export const killGraceMs = 10_000;
+/** For the record of an end, where the disk is full. With all of the above it is below what the control side waits. */
+export const patienceMs = 60_000;

@@ -1,0 +1,21 @@
+// What is to be done about the inbox, each with its reason.
+import type { Marker } from '../actions/markers.ts';
+import type { EntryName } from '../actions/open.ts';
+
+export type Step =
+  /** Begun, and nobody at work: how it ended is not known, and it is not begun again. `marker`: undefined where it is damaged. */
+  | { kind: 'settle'; key: string; marker?: Marker; reason: string }
+  /** Its end is known and not told. */
+  | { kind: 'report'; key: string; marker: EndedMarker; reason: string }
+  /** Nothing is left to be told. */
+  | { kind: 'close'; key: string; reason: string }
+  /** Begun or refused before: the file goes. */
+  | { kind: 'forget'; key: string; actionId: string; name: EntryName; reason: string }
+  | ({ kind: 'refuse'; name: EntryName; reason: string } & RefusedAction)
+  /** Nobody waits for these. */
+  | { kind: 'set-aside'; names: readonly EntryName[]; reason: string }
+  | { kind: 'deploy'; key: string; actionId: string; service: string; name: EntryName; reason: string };
+
+export type RefusedAction = { key: string; actionId: string; actionType?: string; service?: string };
+
+export type EndedMarker = Marker & { state: Extract<Marker['state'], { kind: 'ended' }> };
