@@ -19,7 +19,7 @@ export const mostEntries = 2_000;
 /** For the whole pull; rsync and ssh notice a dead link before. */
 export const pullMs = 120_000;
 
-type MirrorContext = Pick<BaseContext, 'paths' | 'signal'>;
+type MirrorContext = Pick<BaseContext, 'paths' | 'signal' | 'log'>;
 
 /** `error`: what came nevertheless is whole, and is of use. */
 export type MirrorEnd = Pick<PullFacts, 'listed' | 'left'> & { error?: ReeveError };
@@ -48,6 +48,7 @@ export async function updateMirror(ctx: MirrorContext, { pull }: ActionsConfig):
       error: new StepError(`cannot pull from ${place}: ${cause}`, { code: 'too-many' }),
     };
   }
+  if (verdict === 'vanished') ctx.log.info(`some entries at ${place} went while they were pulled`);
   const { names, left } = list.read();
   const listed = verdict === 'complete' ? names : undefined;
   return { listed, left, ...(error === undefined ? {} : { error }) };

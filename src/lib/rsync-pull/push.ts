@@ -20,7 +20,7 @@ export async function pushResults(ctx: PushContext, { push }: ActionsConfig): Pr
   const end: PushEnd = { sent: [], errors: [] };
   const lastMs = performance.now() + pushMs;
   for (const group of groupResults(push, await listResults(ctx))) {
-    const leftMs = lastMs - performance.now();
+    const leftMs = Math.round(lastMs - performance.now());
     if (ctx.signal.aborted || leftMs <= 0) break;
     try {
       await pushGroup(ctx, group, leftMs);
