@@ -1,5 +1,9 @@
 // The commands of the section `actions`, as data.
-import type { CommandSpec } from './command.ts';
+import type { CommandSpec, OptionSpec } from './command.ts';
+import { yesOption } from './options.ts';
+
+const actionArgument = { name: '<action>', description: 'id of the action' };
+const reasonOption: OptionSpec = { flags: '--reason <text>', description: 'why: its history tells it' };
 
 export const actionsCommands: readonly CommandSpec[] = [
   {
@@ -12,9 +16,53 @@ export const actionsCommands: readonly CommandSpec[] = [
     path: 'deploy-action',
     summary: 'perform the approved redeploys in the inbox, each once',
     options: [
-      { flags: '--watch', description: 'stay, and go on whenever there is a file: for hosts without systemd' },
+      {
+        flags: '--watch',
+        description: 'stay, and go on whenever there is a file: for hosts without systemd',
+      },
     ],
     locks: true,
     load: () => import('./deploy-action.ts'),
+  },
+  {
+    path: 'action list',
+    summary: 'actions that are pending, approved or running, on the control host',
+    options: [{ flags: '--all', description: 'with those that have ended' }],
+    load: () => import('./action-list.ts'),
+  },
+  {
+    path: 'action show',
+    summary: 'all that is known of an action, and what its node has reported',
+    arguments: [actionArgument],
+    load: () => import('./action-show.ts'),
+  },
+  {
+    path: 'action approve',
+    summary: 'let a pending action be carried out',
+    arguments: [actionArgument],
+    options: [reasonOption, yesOption],
+    locks: true,
+    load: () => import('./action-approve.ts'),
+  },
+  {
+    path: 'action reject',
+    summary: 'put a pending action aside for good',
+    arguments: [actionArgument],
+    options: [reasonOption, yesOption],
+    locks: true,
+    load: () => import('./action-reject.ts'),
+  },
+  {
+    path: 'action dispatch',
+    summary: 'give approved redeploys to their nodes',
+    options: [{ flags: '--settle', description: 'settle first, as the timer does' }],
+    locks: true,
+    load: () => import('./action-dispatch.ts'),
+  },
+  {
+    path: 'action settle',
+    summary: 'end running redeploys as their nodes report, or after 15 minutes without a word',
+    locks: true,
+    load: () => import('./action-settle.ts'),
   },
 ];

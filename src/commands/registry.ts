@@ -15,6 +15,7 @@ const convergeOption: OptionSpec = {
 
 /** Of first words that are no commands by themselves. */
 export const groupSummaries: Readonly<Record<string, string>> = {
+  action: 'on the control host: decide about actions, and follow them',
   api: "the node's own HTTP APIs, each on a socket of systemd's",
   command: 'run commands of the control plane',
   config: 'check, show and describe the configuration',

@@ -53,6 +53,11 @@ export function readImageVariables(
   return env;
 }
 
+/** Who has become root by sudo. */
+export function readSudoUser(env: NodeJS.ProcessEnv = process.env): string | undefined {
+  return env['SUDO_USER'] || undefined;
+}
+
 /** The region of AWS's own tools, which `init` writes down; a configuration has one of its own. */
 export function readRegion(env: NodeJS.ProcessEnv = process.env): string | undefined {
   return env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || undefined;

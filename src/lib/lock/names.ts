@@ -9,6 +9,7 @@ const concernLocks = [
   'edge',
   'rsync-pull',
   'deploy-action',
+  'action',
   'logs',
   'listen',
   'install',

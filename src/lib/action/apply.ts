@@ -1,0 +1,91 @@
+// Does the steps of the control side, each so that a kill in it leaves what the next run goes on from.
+import type { Context } from '../context.ts';
+import { deployPath } from '../deploy-runner/layout.ts';
+import { StepError } from '../errors.ts';
+import type { FoundFile } from './facts.ts';
+import { type MoveEnd, moveAction, removeDispatched, writeDispatched } from './move.ts';
+import type { DispatchStep, FinishStep, RefuseStep } from './steps.ts';
+import { addTransition } from './transition.ts';
+import { placeOf } from './tree.ts';
+
+type ApplyContext = Pick<Context, 'clock'> & { root: string };
+
+/**
+ * The node's file comes first: killed after it, the action is still approved, and the next run writes the same bytes, which are
+ * the same approval to the node.
+ */
+export async function applyDispatch(ctx: ApplyContext, { found, key }: DispatchStep): Promise<void> {
+  const { bytes, id, action } = found;
+  const timestamp = toSeconds(ctx.clock.now());
+  const text = addTransition(bytes, { from: 'approved', to: 'running', timestamp, by: 'system', key });
+  const path = deployPath(ctx.root, action.node, id);
+  await writeDispatched(path, bytes);
+  requireMoved(found, await moveAction({ root: ctx.root, found, to: 'running', text }));
+}
+
+/** What the node is not to begin goes first: killed after it, the action is still running, and ends the same way. */
+export async function applyFinish(
+  ctx: ApplyContext,
+  { found, to, reason, reported }: FinishStep,
+): Promise<void> {
+  const timestamp = toSeconds(ctx.clock.now());
+  const step = { from: 'running', to, timestamp, by: 'system', reason } as const;
+  const more = reported === undefined ? {} : { result: describeResult(reported) };
+  const text = tryTransition(() => addTransition(found.bytes, step, more));
+  await removeDispatched(deployPath(ctx.root, found.action.node, found.id));
+  requireMoved(found, await moveAction({ root: ctx.root, found, to, ...asText(text) }));
+}
+
+/** Bytes that are no action's stay as they are. */
+export async function applyRefuse(ctx: ApplyContext, { found, to, reason }: RefuseStep): Promise<void> {
+  if (found.kind === 'refused') {
+    if (found.isFile) requireMoved(found, await moveAction({ root: ctx.root, found, to }));
+    return;
+  }
+  const timestamp = toSeconds(ctx.clock.now());
+  const step = { from: found.state, to, timestamp, by: 'system', reason };
+  const text = tryTransition(() => addTransition(found.bytes, step));
+  requireMoved(found, await moveAction({ root: ctx.root, found, to, ...asText(text) }));
+}
+
+/** Undefined where it has no room for the words. */
+function tryTransition(add: () => string): string | undefined {
+  try {
+    return add();
+  } catch {
+    return undefined;
+  }
+}
+
+function asText(text: string | undefined): { text?: string } {
+  return text === undefined ? {} : { text };
+}
+
+function describeResult({ name, result }: NonNullable<FinishStep['reported']>): Record<string, unknown> {
+  const { status, exitCode, startedAt, finishedAt } = result;
+  return {
+    event: name.slice(0, 255),
+    status,
+    exit_code: exitCode ?? null,
+    started_at: startedAt ?? null,
+    finished_at: finishedAt,
+  };
+}
+
+/** Throws StepError where somebody else was faster, which the next run sees. */
+function requireMoved(found: FoundFile, end: MoveEnd): void {
+  switch (end) {
+    case 'moved':
+      return;
+    case 'gone':
+      throw new StepError(`cannot move ${placeOf(found)}: somebody else has moved it`);
+    case 'changed':
+      throw new StepError(`cannot move ${placeOf(found)}: somebody else has written it anew`);
+    case 'taken':
+      throw new StepError(`cannot move ${placeOf(found)}: there is one of the same id already`);
+  }
+}
+
+export function toSeconds(now: Date): number {
+  return Math.floor(now.getTime() / 1000);
+}

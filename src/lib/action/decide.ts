@@ -1,0 +1,116 @@
+// `action approve` and `action reject`: a person's word about what is pending. Nothing runs here: what is approved waits for the
+// executor, and goes to its node by a file.
+import type { Context } from '../context.ts';
+import { parseActionFileName } from '../deploy-runner/names.ts';
+import { InputError, UsageError } from '../errors.ts';
+import { withLock } from '../lock/with-locks.ts';
+import type { Outcome } from '../outcome.ts';
+import { confirm } from '../report/confirm.ts';
+import { appendHistory } from '../state/history.ts';
+import { describeEffect, describeShortly, summarize } from './describe.ts';
+import type { Found, FoundAction } from './facts.ts';
+import { finishMoves, moveAction } from './move.ts';
+import { readOperator } from './operator.ts';
+import { requireRoot } from './root.ts';
+import { addTransition, approvalTime } from './transition.ts';
+import { readEverywhere } from './tree.ts';
+import { type Decision, requirePending } from './verdict.ts';
+
+export type DecideRequest = {
+  id: string;
+  to: Decision;
+  /** One line. */
+  reason: string | undefined;
+  yes: boolean;
+  waitMs: number;
+};
+
+const verbs: Readonly<Record<Decision, string>> = { approved: 'approve', rejected: 'reject' };
+
+/** Throws InputError where there is nothing to decide about, or it is decided otherwise. */
+export async function decideAction(ctx: Context, request: DecideRequest): Promise<Outcome> {
+  const root = await requireRoot(ctx);
+  const { id, to, yes } = request;
+  if (parseActionFileName(`${id}.json`) === undefined) {
+    throw new UsageError(`${JSON.stringify(id)} is no action's id: \`reeve action list\` shows them`);
+  }
+  const shown = requirePending(await readEverywhere(root, id), { id, to });
+  if ('known' in shown) return renderKnown(shown.known);
+  const effect = to === 'approved' ? `${describeEffect(shown.pending)}\n` : '';
+  const question = `${describeShortly(shown.pending)}\n${effect}${verbs[to]} it?`;
+  if (!(await confirm(ctx, yes, question))) {
+    return {
+      outcome: 'nothing-to-do',
+      text: ['nothing was done'],
+      data: { action: summarize(shown.pending) },
+    };
+  }
+  const work = (): Promise<Outcome> => decideShown(ctx, { root, shown: shown.pending, request });
+  return await withLock(ctx, 'action', work, { waitMs: request.waitMs });
+}
+
+/** What was shown, and nothing that has taken its place meanwhile. */
+async function decideShown(
+  ctx: Context,
+  { root, shown, request }: { root: string; shown: FoundAction; request: DecideRequest },
+): Promise<Outcome> {
+  const { id, to, reason } = request;
+  await finishMoves(root);
+  const everywhere = await readEverywhere(root, id);
+  const current = requirePending(everywhere, { id, to });
+  if ('known' in current) return renderKnown(current.known);
+  if (!current.pending.bytes.equals(shown.bytes)) throw changed(request);
+  const found = current.pending;
+  const by = readOperator();
+  const timestamp = approvalTime(ctx.clock.now(), readApprovalTimes(everywhere));
+  const text = addTransition(found.bytes, {
+    ...{ from: 'pending', to, timestamp, by },
+    ...(reason === undefined ? {} : { reason }),
+  });
+  const end = await moveAction({ root, found, to, text });
+  if (end === 'changed') throw changed(request);
+  if (end !== 'moved') return await renderLost(root, request);
+  const why = reason === undefined ? '' : `: ${reason}`;
+  await appendHistory(ctx.paths, [
+    {
+      at: ctx.clock.now().toISOString(),
+      ...{ run: ctx.runId, concern: 'action', action: verbs[to] },
+      ...{ reason: `${id}: by ${by}${why}`, outcome: 'done' },
+    },
+  ]);
+  return {
+    outcome: 'done',
+    text: [`${id} is ${to} by ${by}`, ...(to === 'approved' ? [describeEffect(found)] : [])],
+    data: { action: { ...summarize(found), state: to }, by },
+  };
+}
+
+function changed({ id, to }: DecideRequest): InputError {
+  return new InputError(`cannot ${verbs[to]} ${id}: it was written anew meanwhile: look at it again`, {
+    code: 'changed',
+  });
+}
+
+/** Somebody who takes no lock was faster. */
+async function renderLost(root: string, { id, to }: DecideRequest): Promise<Outcome> {
+  const now = requirePending(await readEverywhere(root, id), { id, to });
+  if ('known' in now) return renderKnown(now.known);
+  throw changed({ id, to, reason: undefined, yes: true, waitMs: 0 });
+}
+
+function renderKnown(known: FoundAction): Outcome {
+  const summary = summarize(known);
+  const by = summary.approvedBy === null ? '' : ` (approved by ${summary.approvedBy})`;
+  return {
+    outcome: 'nothing-to-do',
+    text: [`${known.id} is ${known.state} already${by}`],
+    data: { action: summary },
+  };
+}
+
+function readApprovalTimes(everywhere: readonly Found[]): Set<number> {
+  const times = everywhere.flatMap((found) =>
+    found.kind === 'refused' ? [] : found.action.transitions.map(({ timestamp }) => timestamp),
+  );
+  return new Set(times.filter((time) => typeof time === 'number'));
+}

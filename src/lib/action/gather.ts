@@ -1,0 +1,66 @@
+// Reads what the planners ask for.
+import type { Context } from '../context.ts';
+import { markerKey } from '../deploy-runner/key.ts';
+import { readResults } from './events.ts';
+import { type Found, type FoundAction, type Reported, readDispatch, redeployType } from './facts.ts';
+import type { DispatchFacts, SettleFacts } from './plan.ts';
+import { readAction, readState } from './tree.ts';
+
+type GatherContext = Pick<Context, 'log'>;
+
+export async function gatherDispatch(ctx: GatherContext, root: string): Promise<DispatchFacts> {
+  const approved = await readAll(ctx, root, 'approved');
+  if (approved.length === 0) return { approved, running: new Set(), ended: new Map() };
+  const running = new Set<string>();
+  const ended = new Map<string, ReadonlySet<string>>();
+  for (const { id } of approved) {
+    if ((await readAction(root, 'running', id)) !== undefined) running.add(id);
+    const finals = await Promise.all([readAction(root, 'completed', id), readAction(root, 'failed', id)]);
+    ended.set(id, new Set(finals.flatMap(readKeys)));
+  }
+  return { approved, running, ended };
+}
+
+/** Of one that was refused before it was dispatched as well: it was approved all the same. */
+function readKeys(found: Found | undefined): string[] {
+  if (found === undefined || found.kind === 'refused') return [];
+  const { key } = readDispatch(found);
+  return [key, markerKey(found.action, found.bytes)].filter((one) => one !== undefined);
+}
+
+export async function gatherSettle(ctx: GatherContext, root: string): Promise<SettleFacts> {
+  const running = await readAll(ctx, root, 'running');
+  const reported = new Map<string, readonly Reported[]>();
+  for (const [node, actions] of groupByNode(running)) {
+    const ids = new Set(actions.map(({ id }) => id));
+    const sinceMs = Math.min(...actions.map((action) => readDispatch(action).atMs));
+    for (const [id, results] of await readResults(ctx, root, { node, ids, sinceMs }))
+      reported.set(id, results);
+  }
+  return { running, reported };
+}
+
+function groupByNode(running: readonly Found[]): Map<string, FoundAction[]> {
+  const groups = new Map<string, FoundAction[]>();
+  for (const found of running) {
+    if (found.kind === 'refused' || found.action.type !== redeployType) continue;
+    const { node } = found.action;
+    groups.set(node, [...(groups.get(node) ?? []), found]);
+  }
+  return groups;
+}
+
+async function readAll(
+  { log }: GatherContext,
+  root: string,
+  state: 'approved' | 'running',
+): Promise<readonly Found[]> {
+  const { found, foreign, isCut } = await readState(root, state);
+  if (foreign > 0)
+    log.warning(`${foreign} names are no action's, and are left alone`, { path: `${root}/${state}` });
+  if (isCut)
+    log.warning(`there are more than ${found.length + foreign} names: the others wait`, {
+      path: `${root}/${state}`,
+    });
+  return found;
+}

@@ -1,0 +1,45 @@
+// `action list`: what waits for a person, what is approved and what is running; with all of it what has ended as well. Read-only.
+import type { Context } from '../context.ts';
+import { type ActionState, actionStates } from '../deploy-runner/layout.ts';
+import type { Outcome } from '../outcome.ts';
+import { foldLines, renderTable } from '../report/table.ts';
+import { ago } from '../status/ago.ts';
+import { type Summary, summarize } from './describe.ts';
+import { requireRoot } from './root.ts';
+import { readState } from './tree.ts';
+
+const openStates: readonly ActionState[] = ['pending', 'approved', 'running'];
+
+/** `partial` (exit 1) where something lies there that is no action. */
+export async function listActions(ctx: Context, { all }: { all: boolean }): Promise<Outcome> {
+  const root = await requireRoot(ctx);
+  const summaries: Summary[] = [];
+  const troubles: string[] = [];
+  for (const state of all ? actionStates : openStates) {
+    const { found, foreign, isCut } = await readState(root, state);
+    summaries.push(...found.map(summarize));
+    if (foreign > 0) troubles.push(`${state}: ${foreign} names are no action's`);
+    if (isCut) troubles.push(`${state}: there are more, which are not shown`);
+  }
+  const isWhole = troubles.length === 0 && summaries.every(({ problem }) => problem === null);
+  return {
+    outcome: isWhole ? 'done' : 'partial',
+    text: [...renderList(summaries, ctx.clock.now(), all), ...troubles],
+    data: { actions: summaries, troubles },
+  };
+}
+
+const header = ['STATE', 'ACTION', 'TYPE', 'NODE', 'SERVICE', 'RISK', 'CREATED', 'WHY'];
+
+function renderList(summaries: readonly Summary[], now: Date, all: boolean): string[] {
+  if (summaries.length === 0)
+    return [all ? 'there is no action' : 'no action is pending, approved or running'];
+  const rows = summaries.map(({ state, id, type, node, service, risk, createdAt, reason, problem }) =>
+    [
+      ...[state, id, type, node, service, risk],
+      createdAt === null ? null : ago(createdAt, now),
+      problem === null ? reason : `no use: ${problem}`,
+    ].map((cell) => foldLines(cell ?? '-', 80)),
+  );
+  return renderTable(header, rows);
+}

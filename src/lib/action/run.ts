@@ -1,0 +1,114 @@
+// The executor's part: what has been approved goes to its node, and what has ended there ends here. Never more than that: nothing
+// is run on this machine, and no connection is made.
+import type { Context } from '../context.ts';
+import { describeError } from '../errors.ts';
+import { withLock } from '../lock/with-locks.ts';
+import type { Outcome } from '../outcome.ts';
+import { appendHistory, type HistoryEvent } from '../state/history.ts';
+import { recordRun } from '../state/record-run.ts';
+import { applyDispatch, applyFinish, applyRefuse } from './apply.ts';
+import { gatherDispatch, gatherSettle } from './gather.ts';
+import { finishMoves } from './move.ts';
+import { planDispatch, planSettle } from './plan.ts';
+import { requireRoot } from './root.ts';
+import type { Step } from './steps.ts';
+
+export type ExecutorOptions = {
+  waitMs: number;
+  dispatch: boolean;
+  settle: boolean;
+};
+
+/** `partial` (exit 1) where a step failed, or something needs a person. */
+export async function runExecutor(ctx: Context, { waitMs, ...parts }: ExecutorOptions): Promise<Outcome> {
+  const root = await requireRoot(ctx);
+  const work = async (): Promise<Outcome> => {
+    await finishMoves(root);
+    // What ends makes room for what waits.
+    const settled = parts.settle ? await doAll(ctx, root, () => planSettleNow(ctx, root)) : [];
+    const dispatched = parts.dispatch ? await doAll(ctx, root, () => planDispatchNow(ctx, root)) : [];
+    return renderRun([...settled, ...dispatched]);
+  };
+  return await withLock(ctx, 'action', () => recordRun(ctx, 'action', work), { waitMs });
+}
+
+async function planSettleNow(ctx: Context, root: string): Promise<Step[]> {
+  return planSettle(await gatherSettle(ctx, root), ctx.clock.now());
+}
+
+async function planDispatchNow(ctx: Context, root: string): Promise<Step[]> {
+  return planDispatch(await gatherDispatch(ctx, root));
+}
+
+type Done = { step: Step; outcome: 'done' | 'waits' | 'trouble' | 'failed'; error?: string };
+
+/** One that fails does not keep the others from theirs. */
+async function doAll(ctx: Context, root: string, plan: () => Promise<Step[]>): Promise<Done[]> {
+  const done: Done[] = [];
+  for (const step of await plan()) {
+    if (ctx.signal.aborted) break;
+    if (step.kind === 'wait') {
+      done.push({ step, outcome: step.isTrouble === true ? 'trouble' : 'waits' });
+      continue;
+    }
+    const error = await applyStep({ clock: ctx.clock, root }, step).then(() => undefined, describeError);
+    done.push({ step, ...(error === undefined ? { outcome: 'done' } : { outcome: 'failed', error }) });
+    await appendHistory(ctx.paths, [toHistory(ctx, step, error)]);
+  }
+  return done;
+}
+
+async function applyStep(
+  ctx: { clock: Context['clock']; root: string },
+  step: Exclude<Step, { kind: 'wait' }>,
+): Promise<void> {
+  switch (step.kind) {
+    case 'dispatch':
+      return await applyDispatch(ctx, step);
+    case 'finish':
+      return await applyFinish(ctx, step);
+    case 'refuse':
+      return await applyRefuse(ctx, step);
+  }
+}
+
+function toHistory(
+  { runId, clock }: Context,
+  { kind, found, reason }: Step,
+  error: string | undefined,
+): HistoryEvent {
+  return {
+    at: clock.now().toISOString(),
+    ...{ run: runId, concern: 'action', action: kind },
+    reason: `${found.id}: ${reason}`,
+    ...(error === undefined
+      ? { outcome: kind === 'refuse' ? 'refused' : 'done' }
+      : { outcome: 'failed', error }),
+  };
+}
+
+function renderRun(done: readonly Done[]): Outcome {
+  const acted = done.filter(({ outcome }) => outcome !== 'waits');
+  const isBad = acted.some(({ outcome }) => outcome !== 'done');
+  return {
+    outcome: isBad ? 'partial' : acted.length === 0 ? 'nothing-to-do' : 'done',
+    text: done.map(renderLine),
+    data: {
+      actions: done.map(({ step, outcome, error }) => ({
+        ...{ action: step.kind, id: step.found.id, to: targetOf(step), reason: step.reason, outcome },
+        ...(error === undefined ? {} : { error }),
+      })),
+    },
+  };
+}
+
+function renderLine({ step, error }: Done): string {
+  const target = targetOf(step);
+  const what = target === null ? 'waits' : `${step.found.state} -> ${target}`;
+  return error === undefined ? `${step.found.id}: ${what}: ${step.reason}` : `${step.found.id}: ${error}`;
+}
+
+function targetOf(step: Step): string | null {
+  if (step.kind === 'wait') return null;
+  return step.kind === 'dispatch' ? 'running' : step.to;
+}

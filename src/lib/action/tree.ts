@@ -1,0 +1,57 @@
+// Reads the directories of the control side, which others fill as well: nothing is followed, nothing hangs.
+import { join } from 'node:path';
+import { listEntries, type OpenedEntry, openEntry } from '../actions/open.ts';
+import { parseAction } from '../deploy-runner/action.ts';
+import { type ActionState, actionStates, stateDirectory, statePath } from '../deploy-runner/layout.ts';
+import { parseActionFileName } from '../deploy-runner/names.ts';
+import { describeError, InputError } from '../errors.ts';
+import type { Found, FoundState } from './facts.ts';
+
+/** More is no list of work for people. */
+const mostEntries = 5000;
+
+export async function readState(root: string, state: ActionState): Promise<FoundState> {
+  const directory = stateDirectory(root, state);
+  const { names, isCut } = await listEntries(directory, mostEntries);
+  const found: Found[] = [];
+  let foreign = 0;
+  for (const { text } of names) {
+    const id = parseActionFileName(text);
+    // What begins with a dot is on its way.
+    if (id === undefined) foreign += text.startsWith('.') ? 0 : 1;
+    const one = id === undefined ? undefined : await readAction(root, state, id);
+    if (one !== undefined) found.push(one);
+  }
+  return { found, foreign, isCut };
+}
+
+/** Undefined where there is none. Assumes a checked id. */
+export async function readAction(root: string, state: ActionState, id: string): Promise<Found | undefined> {
+  return toFound(state, id, await openEntry(statePath(root, state, id)));
+}
+
+/** The action in every directory where there is one of its id. */
+export async function readEverywhere(root: string, id: string): Promise<Found[]> {
+  const found = await Promise.all(actionStates.map((state) => readAction(root, state, id)));
+  return found.filter((one) => one !== undefined);
+}
+
+function toFound(state: ActionState, id: string, opened: OpenedEntry): Found | undefined {
+  if (opened.kind === 'gone') return undefined;
+  if (opened.kind === 'refused') return { kind: 'refused', state, id, reason: opened.reason, isFile: false };
+  const { bytes, about } = opened;
+  try {
+    const action = parseAction(bytes);
+    if (action.actionId === id) return { kind: 'action', state, id, action, bytes, about };
+    const reason = `its action_id is ${JSON.stringify(action.actionId)}, unlike the name of its file`;
+    return { kind: 'refused', state, id, reason, isFile: true, bytes, about };
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return { kind: 'refused', state, id, reason: describeError(error), isFile: true, bytes, about };
+  }
+}
+
+/** For messages. */
+export function placeOf({ state, id }: { state: ActionState; id: string }): string {
+  return join(state, `${id}.json`);
+}
