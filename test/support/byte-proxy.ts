@@ -7,6 +7,8 @@ export type ByteProxy = {
   readonly port: number;
   /** Lets so many bytes through to the server, counted from now over all connections, and then nothing more; `action` is called. */
   cutAfter(bytes: number, action: () => void): void;
+  /** Ends every connection. */
+  cut(): void;
   /** All goes through again. */
   heal(): void;
 };
@@ -41,6 +43,9 @@ export async function startByteProxy(target: number): Promise<ByteProxy> {
     cutAfter: (bytes, action) => {
       left = bytes;
       act = action;
+    },
+    cut: () => {
+      for (const socket of open) socket.destroy();
     },
     heal: () => {
       left = Number.POSITIVE_INFINITY;

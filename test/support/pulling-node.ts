@@ -64,10 +64,7 @@ export function renderAction(actionId: string, over: Readonly<Record<string, unk
 }
 
 /** What is in a directory, by name. */
-export function readTree(directory: string): Record<string, string> {
-  return Object.fromEntries(
-    readdirSync(directory)
-      .sort()
-      .map((name) => [name, readFileSync(join(directory, name), 'utf8')]),
-  );
+export function readTree(directory: string, isMeant = (_: string): boolean => true): Record<string, string> {
+  const names = readdirSync(directory).filter(isMeant).sort();
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name), 'utf8')]));
 }

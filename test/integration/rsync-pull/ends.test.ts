@@ -1,0 +1,223 @@
+// How rsync-pull takes each end of rsync, links that break and disks that are full; real ones where they can be had.
+import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { collectAfterAll } from '../../support/after-all.ts';
+import { startByteProxy } from '../../support/byte-proxy.ts';
+import { fillDisk, mountSmall } from '../../support/full-disk.ts';
+import { makePullingNode, type PullEnd, type PullingNode, readTree } from '../../support/pulling-node.ts';
+import { type Sshd, startSshd } from '../../support/sshd.ts';
+
+const whenAllDone = collectAfterAll();
+let sshd: Sshd;
+beforeAll(async () => {
+  sshd = await startSshd(whenAllDone);
+});
+
+/** Takes everything there is, says so, and ends with the status. */
+function fakeRsync(node: PullingNode, status: number): Record<string, string> {
+  const program = node.write(
+    'bin/rsync',
+    [
+      '#!/bin/sh',
+      'for last; do :; done',
+      `case $last in */staging/) cp ${node.far.deploy}/*.json "$last" 2>/dev/null;; esac`,
+      'echo "rsync: a complaint" >&2',
+      `echo "rsync error: as asked for (code ${status}) at fake.c(1)" >&2`,
+      `exit ${status}`,
+    ].join('\n'),
+  );
+  chmodSync(program, 0o755);
+  return { PATH: `${join(node.root, 'bin')}:${process.env['PATH']}` };
+}
+
+describe('the ends of rsync (O65, R39)', () => {
+  it.each([
+    [24, 0],
+    [23, 1],
+    [11, 1],
+    [1, 1],
+    [22, 1],
+    [12, 69],
+    [20, 69],
+    [30, 69],
+    [35, 69],
+    [255, 69],
+  ])('take what has arrived with %i, forget nothing, and exit with %i', async (status, exitCode) => {
+    const node = makePullingNode(sshd);
+    node.approve('redeploy-web-1-blog');
+    await node.pull();
+    rmSync(join(node.far.deploy, 'redeploy-web-1-blog.json'));
+    node.approve('redeploy-web-1-shop');
+    const end = await node.pull(fakeRsync(node, status));
+    expect(end.status).toBe(exitCode);
+    expect(node.names('inbox')).toEqual(['redeploy-web-1-blog.json', 'redeploy-web-1-shop.json']);
+    expect(node.names('staging')).toEqual(['redeploy-web-1-blog.json', 'redeploy-web-1-shop.json']);
+    if (exitCode === 0) expect(end.stderr).toContain('went while they were pulled');
+    else expect(describePull(end)).toMatch(`(${status}): rsync: a complaint`);
+  });
+
+  it.each([23, 24, 12, 20, 30, 35, 255])('keep every result with %i', async (status) => {
+    const node = makePullingNode(sshd);
+    const name = node.result('redeploy-web-1-blog');
+    expect((await node.pull(fakeRsync(node, status))).status).not.toBe(0);
+    expect(node.names('outbox')).toEqual([name]);
+  });
+
+  it('are told as the machine’s fault where there is no rsync (78)', async () => {
+    const node = makePullingNode(sshd);
+    mkdirSync(join(node.root, 'only'));
+    cpSync('/usr/bin/prlimit', join(node.root, 'only/prlimit'));
+    expect((await node.pull({ PATH: join(node.root, 'only') })).status).toBe(78);
+  });
+});
+
+describe('a link', () => {
+  it('that is down costs no result and no action (D43)', async () => {
+    const node = makePullingNode(sshd);
+    const own = await startSshd();
+    node.far.leadTo(own.port);
+    own.cut();
+    const name = node.result('redeploy-web-1-blog');
+    const end = await node.pull();
+    expect(end.status).toBe(69);
+    expect(describePull(end)).toMatch(/Connection refused.*Connection refused/);
+    expect(node.names('outbox')).toEqual([name]);
+    node.far.leadTo(sshd.port);
+    expect(await node.pull()).toMatchObject({ status: 0, json: { sent: [name] } });
+  });
+
+  it('that breaks in the middle leaves nothing half in the inbox, and the next pull brings the rest (O64)', async () => {
+    const node = makePullingNode(sshd);
+    const text = node.approve('redeploy-web-1-blog', { details: { reason: 'r'.repeat(40_000) } });
+    for (const wanted of [2_000, 3_000, 4_000]) {
+      const proxy = await startByteProxy(sshd.port);
+      node.far.leadTo(proxy.port);
+      proxy.cutAfter(wanted, () => proxy.cut());
+      const end = await node.pull();
+      expect([0, 69]).toContain(end.status);
+      for (const whole of Object.values(readTree(node.path('staging', ''), isVisible)))
+        expect(whole).toBe(text);
+    }
+    node.far.leadTo(sshd.port);
+    expect((await node.pull()).status).toBe(0);
+    expect(readTree(node.path('inbox', ''))).toEqual({ 'redeploy-web-1-blog.json': text });
+    expect(readdirSync(node.path('staging', ''))).toEqual(['redeploy-web-1-blog.json']);
+  });
+
+  it('that breaks under a push keeps what has not arrived, and sends it once', async () => {
+    const node = makePullingNode(sshd);
+    const names = Array.from({ length: 20 }, (_, index) => node.result('redeploy-web-1-blog', 1000 + index));
+    for (const wanted of [4_500, 5_500, 6_500, 7_500]) {
+      const proxy = await startByteProxy(sshd.port);
+      node.far.leadTo(proxy.port);
+      proxy.cutAfter(wanted, () => proxy.cut());
+      await node.pull();
+      const arrived = Object.keys(readTree(node.far.events, isVisible));
+      expect([...new Set([...node.names('outbox'), ...arrived])].sort()).toEqual(names);
+    }
+    node.far.leadTo(sshd.port);
+    expect((await node.pull()).status).toBe(0);
+    expect(Object.keys(readTree(node.far.events, isVisible))).toEqual(names);
+    expect(node.names('outbox')).toEqual([]);
+  });
+});
+
+describe('what is left by a kill (O64)', () => {
+  it('is never an action: half files, and directories of half files', async () => {
+    const node = makePullingNode(sshd);
+    const text = node.approve('redeploy-web-1-blog');
+    node.write('state/actions/staging/.redeploy-web-1-blog.json.Ab12', '{"action_id":');
+    node.write('state/actions/staging/.part/redeploy-web-1-blog.json', '{"action_id":');
+    node.write('state/actions/staging/.~tmp~/redeploy-web-1-blog.json', '{"action_id":');
+    node.write('state/actions/staging/redeploy-web-1-blog.json', text.slice(0, 20));
+    expect(await node.pull()).toMatchObject({ status: 0, json: { left: [], refused: [] } });
+    expect(readTree(node.path('inbox', ''))).toEqual({ 'redeploy-web-1-blog.json': text });
+    expect(readdirSync(node.path('staging', ''))).toEqual(['redeploy-web-1-blog.json']);
+  });
+
+  it('is taken up by the next pull, whenever the one before was killed', async () => {
+    const node = makePullingNode(sshd);
+    const actions = ['blog', 'shop', 'wiki'].map((service) => {
+      const id = `redeploy-web-1-${service}`;
+      return [`${id}.json`, node.approve(id, { service, details: { reason: service.repeat(9_000) } })];
+    });
+    const result = node.result('redeploy-web-1-mail');
+    for (let waitMs = 150; waitMs < 2_000; waitMs += 150) {
+      const program = node.start(['rsync-pull']);
+      await sleep(waitMs);
+      program.child.kill('SIGKILL');
+      await program.ended;
+      for (const [name, text] of Object.entries(readInbox(node)))
+        expect([name, text]).toEqual(find(actions, name));
+    }
+    await node.start(['rsync-pull', '--wait', '20']).ended;
+    expect(readInbox(node)).toEqual(Object.fromEntries(actions));
+    expect(Object.keys(readTree(node.far.events, isVisible))).toEqual([result]);
+    expect(node.names('outbox')).toEqual([]);
+  });
+});
+
+describe('two at once', () => {
+  it('are one and a busy one (D37)', async () => {
+    const node = makePullingNode(sshd);
+    node.approve('redeploy-web-1-blog');
+    const ends = await Promise.all([node.pull(), node.pull(), node.pull()]);
+    expect(ends.map(({ status }) => status).sort()).toEqual(expect.arrayContaining([0, 75]));
+    expect(ends.every(({ status }) => status === 0 || status === 75)).toBe(true);
+    expect(ends.flatMap(({ json }) => json['handedOver'] ?? [])).toEqual(['redeploy-web-1-blog.json']);
+  });
+
+  it('are one after the other where the second waits', async () => {
+    const node = makePullingNode(sshd);
+    node.approve('redeploy-web-1-blog');
+    const words = ['rsync-pull', '--wait', '30'];
+    const ends = await Promise.all([node.reeve(...words), node.reeve(...words)]);
+    expect(ends.map(({ status }) => status)).toEqual([0, 0]);
+    expect(node.names('inbox')).toEqual(['redeploy-web-1-blog.json']);
+  });
+
+  it('leave the lock free for the next one, whatever rsync has left running (R40)', async () => {
+    const node = makePullingNode(sshd);
+    node.write('bin/rsync', '#!/bin/sh\nsetsid sleep 20 >/dev/null 2>&1 &\nexit 0\n');
+    chmodSync(join(node.root, 'bin/rsync'), 0o755);
+    expect((await node.pull({ PATH: `${join(node.root, 'bin')}:${process.env['PATH']}` })).status).toBe(0);
+    expect((await node.pull()).status).toBe(0);
+  });
+});
+
+describe('a full disk', () => {
+  it('keeps no result from leaving, and the next pull brings what had no room', async () => {
+    const node = makePullingNode(sshd);
+    await node.pull();
+    rmSync(node.stateDir, { recursive: true });
+    mountSmall(node.stateDir, 'size=2m');
+    await node.pull();
+    const name = node.result('redeploy-web-1-shop');
+    const text = node.approve('redeploy-web-1-blog');
+    const free = fillDisk(node.stateDir);
+    expect((await node.pull()).status).toBe(1);
+    expect(node.names('inbox')).toEqual([]);
+    expect(Object.keys(readTree(node.far.events, isVisible))).toEqual([name]);
+    free();
+    expect((await node.pull()).status).toBe(0);
+    expect(readTree(node.path('inbox', ''))).toEqual({ 'redeploy-web-1-blog.json': text });
+  });
+});
+
+function describePull({ json }: PullEnd): string {
+  return (json['error'] as { message: string }).message;
+}
+
+function isVisible(name: string): boolean {
+  return !name.startsWith('.');
+}
+
+function readInbox(node: PullingNode): Record<string, string> {
+  return node.names('inbox').length === 0 ? {} : readTree(node.path('inbox', ''), isVisible);
+}
+
+function find(actions: readonly (readonly string[])[], name: string): readonly string[] | undefined {
+  return actions.find(([known]) => known === name);
+}
