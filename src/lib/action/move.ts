@@ -3,7 +3,7 @@
 // place after; a move that was killed in between is finished, or undone, by the next. Assumes that the lock `action` is held.
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { chown, lchown, lstat, mkdir, readdir, rename, stat, unlink } from 'node:fs/promises';
+import { chmod, chown, lchown, lstat, mkdtemp, readdir, rename, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { openEntry } from '../actions/open.ts';
 import { type ActionState, stateDirectory, statePath } from '../deploy-runner/layout.ts';
@@ -126,15 +126,20 @@ async function writeLike(path: string, text: string, { mode, uid, gid }: Stats):
   await lchown(path, uid, gid).catch(ignoreForeignOwner);
 }
 
-/** With the owner and the mode of the one that it is made in. */
+/** With the owner and the mode of the one that it is made in, from the moment that it is there. */
 export async function makeDirectory(path: string): Promise<void> {
+  if (await isThere(path)) return;
+  const parent = dirname(path);
+  const staged = await mkdtemp(join(parent, '.reeve-directory-'));
   try {
-    const { mode, uid, gid } = await stat(dirname(path));
-    await mkdir(path, { mode: mode & 0o777 });
-    await chown(path, uid, gid).catch(ignoreForeignOwner);
-    await syncDirectory(dirname(path));
+    const { mode, uid, gid } = await stat(parent);
+    await chown(staged, uid, gid).catch(ignoreForeignOwner);
+    await chmod(staged, mode & 0o7777);
+    await rename(staged, path);
+    await syncDirectory(parent);
   } catch (error) {
-    if (systemErrorCode(error) !== 'EEXIST') throw error;
+    await rmdir(staged).catch(() => {});
+    if (!(await isThere(path))) throw error;
   }
 }
 
