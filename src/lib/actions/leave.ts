@@ -7,6 +7,7 @@ import { systemErrorCode } from '../errors.ts';
 import { ensureDirectory } from '../state/directory.ts';
 import { fileError } from '../state/file-error.ts';
 import { fileStamp } from '../time.ts';
+import { readEntry } from './entry.ts';
 import type { MarkerContext } from './markers.ts';
 import type { EntryName } from './open.ts';
 import { actionPlaces } from './places.ts';
@@ -21,6 +22,12 @@ export async function removeEntry(name: EntryName): Promise<void> {
   } catch (error) {
     throw fileError('remove', name.path.toString(), error);
   }
+}
+
+/** False where another file has come in its place meanwhile: a later approval of the same id is not done with. */
+export async function isStill(name: EntryName, key: string): Promise<boolean> {
+  const entry = await readEntry(name);
+  return entry !== undefined && entry.kind !== 'foreign' && entry.key === key;
 }
 
 export type Quarantine = {

@@ -1,6 +1,6 @@
 // The complete table of what is done about a step. Each answers with what it did; what it throws is its own failure, and the other
 // steps go on.
-import { removeEntry } from '../actions/leave.ts';
+import { isStill, removeEntry } from '../actions/leave.ts';
 import { type ActionEnd, closeKey, type ProcessName, writeMarker } from '../actions/markers.ts';
 import { endMarker, refuseAction, reportEnd } from '../actions/results.ts';
 import { readStartTime } from '../host/processes.ts';
@@ -28,7 +28,7 @@ export async function applyStep(session: Session, step: Step): Promise<StepResul
       await closeKey(session.ctx, step.key);
       return { line: '' };
     case 'forget':
-      await removeEntry(step.name);
+      if (await isStill(step.name, step.key)) await removeEntry(step.name);
       return { line: `${step.actionId}: ${step.reason}` };
     case 'refuse':
       return await refuse(session, step);
@@ -80,7 +80,7 @@ async function refuse(session: Session, step: Extract<Step, { kind: 'refuse' }>)
     ...(service === undefined ? {} : { service }),
   };
   await refuseAction(ctx, { node: actions.node, actionId, key, ...given, reason });
-  await quarantine.setAside(step.name);
+  if (await isStill(step.name, key)) await quarantine.setAside(step.name);
   return tellEnd(step, { outcome: 'rejected', reason });
 }
 

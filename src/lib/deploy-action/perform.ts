@@ -1,6 +1,6 @@
 // One deploy, once. The marker comes first: should anything end us from then on, it is not begun again. Its end is written down
 // before it is told, and told before the file leaves the inbox.
-import { removeEntry } from '../actions/leave.ts';
+import { isStill, removeEntry } from '../actions/leave.ts';
 import { type ActionEnd, type Marker, makeMarker, writeMarker } from '../actions/markers.ts';
 import { endMarker, reportEnd } from '../actions/results.ts';
 import { describeError } from '../errors.ts';
@@ -34,7 +34,7 @@ export async function performDeploy(
     await writeMarker(ctx, ended);
     await reportEnd(ctx, ended);
   });
-  await removeEntry(name);
+  if (await isStill(name, key)) await removeEntry(name);
   return end;
 }
 

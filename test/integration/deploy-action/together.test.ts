@@ -1,0 +1,126 @@
+// Runs of `reeve deploy-action` side by side and one after another, and its configuration.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { makeActionsNode } from '../../support/actions-node.ts';
+
+const approvedAgain = (timestamp: number) => ({
+  transition_history: [{ from: 'pending', to: 'approved', timestamp, by: 'operator-tg-7' }],
+});
+
+async function waitUntil(what: () => boolean): Promise<void> {
+  for (let left = 1_500; !what(); left -= 1) {
+    if (left === 0) throw new Error('it has not come');
+    await sleep(20);
+  }
+}
+
+describe('several', () => {
+  it('are done one after another, good and bad, in one run', async () => {
+    const node = makeActionsNode();
+    node.writeScript('test "$2" != db');
+    for (const service of ['web', 'db', 'queue']) node.put(service);
+    node.put('node-agent', { node: 'pi' });
+    const { status, stdout } = await node.reeve('deploy-action');
+    expect([status, stdout.trim().split('\n')]).toEqual([
+      1,
+      [
+        'redeploy-vps-node-agent: rejected, node is "pi", and this is "vps"',
+        'redeploy-vps-db: failed, exit status 1 (preflight)',
+        'redeploy-vps-queue: succeeded',
+        'redeploy-vps-web: succeeded',
+      ],
+    ]);
+    expect(node.ran()).toEqual(['db', 'queue', 'web']);
+    expect(
+      node
+        .results()
+        .map(({ actionId, status: end }) => `${actionId} ${end}`)
+        .sort(),
+    ).toEqual([
+      'redeploy-vps-db failed',
+      'redeploy-vps-node-agent failed',
+      'redeploy-vps-queue completed',
+      'redeploy-vps-web completed',
+    ]);
+    expect(node.inbox()).toEqual([]);
+  });
+
+  it('at once: a second process has nothing to do, and says who is at it (D37)', async () => {
+    const node = makeActionsNode();
+    node.writeScript('until [ -e $ROOT/go ]; do sleep 0.05; done');
+    node.put('web');
+    const first = node.start('deploy-action');
+    await waitUntil(() => node.ran().length === 1);
+    const second = await node.reeve('deploy-action');
+    expect([second.status, second.stderr]).toEqual([75, expect.stringContaining('reeve deploy-action')]);
+    const waiting = node.start('deploy-action', '--wait', '60');
+    node.write('go', '');
+    expect((await first.ended).status).toBe(0);
+    expect((await waiting.ended).status).toBe(0);
+    expect([node.ran(), node.results().length]).toEqual([['web'], 1]);
+  });
+
+  it('at once: of ten processes one runs it (R37)', async () => {
+    const node = makeActionsNode();
+    node.writeScript('sleep 0.3');
+    node.put('web');
+    const ends = await Promise.all(
+      Array.from({ length: 10 }, () => node.reeve('deploy-action', '--wait', '60')),
+    );
+    expect(ends.map(({ status }) => status)).toEqual(Array(10).fill(0));
+    expect([node.ran(), node.results().length]).toEqual([['web'], 1]);
+  });
+
+  it('a later approval that comes while the earlier one is run is not lost', async () => {
+    const node = makeActionsNode();
+    node.writeScript(
+      '[ -e $ROOT/second ] || { touch $ROOT/first; until [ -e $ROOT/second ]; do sleep 0.05; done; }',
+    );
+    node.put('web');
+    const running = node.start('deploy-action');
+    await waitUntil(() => existsSync(join(node.root, 'first')));
+    node.put('web', approvedAgain(1_785_800_000));
+    node.write('second', '');
+    expect((await running.ended).status).toBe(0);
+    expect([node.ran(), node.results().length, node.inbox()]).toEqual([['web', 'web'], 2, []]);
+  });
+});
+
+describe('the configuration', () => {
+  it('without the section says so', async () => {
+    const node = makeActionsNode();
+    node.write('reeve.yaml', '{}', 0o600);
+    const { status, stderr } = await node.reeve('deploy-action');
+    expect([status, stderr]).toEqual([78, expect.stringContaining('section actions is missing')]);
+  });
+
+  it('of the control side alone says so', async () => {
+    const node = makeActionsNode();
+    node.write('reeve.yaml', '{"actions": {"root": "/opt/homelab/actions"}}', 0o600);
+    const { status, stderr } = await node.reeve('deploy-action');
+    expect([status, stderr]).toEqual([78, expect.stringContaining('only the control side')]);
+  });
+
+  it('with a timeout that outlives the control side’s patience is refused (D40)', async () => {
+    const node = makeActionsNode({ timeout: '900s' });
+    expect((await node.reeve('deploy-action')).status).toBe(78);
+  });
+});
+
+describe('--watch', () => {
+  it('performs what comes, and ends by SIGTERM', async () => {
+    const node = makeActionsNode();
+    const watching = node.start('deploy-action', '--watch');
+    await watching.waitFor('watching');
+    await sleep(500);
+    node.put('web');
+    await waitUntil(() => node.results().length === 1);
+    node.put('db');
+    await waitUntil(() => node.results().length === 2);
+    process.kill(watching.pid, 'SIGTERM');
+    expect((await watching.ended).status).toBe(143);
+    expect([node.ran(), node.inbox()]).toEqual([['web', 'db'], []]);
+  });
+});
