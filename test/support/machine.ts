@@ -13,6 +13,8 @@ export type Machine = {
   readonly locksDir: string;
   readonly storeDir: string;
   start(words: readonly string[], env?: Readonly<Record<string, string>>): Program;
+  /** The same as the last words of another program: `time`. */
+  startUnder(argv: readonly [string, ...string[]], words: readonly string[]): Program;
   reeve(...words: string[]): Promise<ProgramEnd>;
   /** Writes a file below the root; answers its path. */
   write(name: string, content: unknown): string;
@@ -48,11 +50,16 @@ export function makeMachine(
     // Never what an agent on this machine may have left.
     LAUNCHPAD_STATE: join(root, 'launch-pad/state.json'),
   };
-  const start: Machine['start'] = (words, env = {}) => {
-    const program = startProcess(process.execPath, [main, ...words], { ...environment, ...env });
+  const startQuiet = (
+    argv: readonly [string, ...string[]],
+    env: Readonly<Record<string, string>>,
+  ): Program => {
+    const [file, ...args] = argv;
+    const program = startProcess(file, args, { ...environment, ...env });
     program.child.stdin.end();
     return program;
   };
+  const start: Machine['start'] = (words, env = {}) => startQuiet([process.execPath, main, ...words], env);
   const read = (name: string): string | undefined => {
     const path = join(root, name);
     return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
@@ -67,6 +74,7 @@ export function makeMachine(
       write,
       read,
     },
+    startUnder: (argv, words) => startQuiet([...argv, process.execPath, main, ...words], {}),
     reeve: (...words) => start(words).ended,
     json: (name) => JSON.parse(read(name) ?? 'null'),
   };
