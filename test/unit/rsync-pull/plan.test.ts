@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import type { Entry } from '../../../src/lib/actions/entry.ts';
+import { contentKey } from '../../../src/lib/deploy-runner/key.ts';
+import type { PulledEntry, PullFacts } from '../../../src/lib/rsync-pull/facts.ts';
+import { planPull } from '../../../src/lib/rsync-pull/plan.ts';
+
+const bytes = Buffer.from('{}');
+
+function nameOf(text: string): Entry['name'] {
+  return { text, path: Buffer.from(`/staging/${text}`) };
+}
+
+function action(id: string, over: Partial<PulledEntry> = {}): PulledEntry {
+  const fields = { actionId: id, type: 'redeploy', node: 'web-1', details: {}, transitions: [] };
+  const entry = {
+    kind: 'action' as const,
+    name: nameOf(`${id}.json`),
+    key: contentKey(id, bytes),
+    action: fields,
+    bytes,
+  };
+  return { entry, isKnown: false, isWaiting: false, ...over };
+}
+
+function refused(id: string, over: Partial<PulledEntry> = {}): PulledEntry {
+  const about = { actionId: id, key: contentKey(id, 'x'), reason: 'it is not whole JSON' };
+  return {
+    entry: { kind: 'refused', name: nameOf(`${id}.json`), ...about },
+    ...{ isKnown: false, isWaiting: false, ...over },
+  };
+}
+
+function foreign(text: string, reason = "its name is no action's"): PulledEntry {
+  return { entry: { kind: 'foreign', name: nameOf(text), reason }, isKnown: false, isWaiting: false };
+}
+
+function plan(over: Partial<PullFacts>): ReturnType<typeof planPull> {
+  return planPull({ entries: [], left: [], listed: undefined, ...over });
+}
+
+describe('a plan of a pull', () => {
+  it('is empty where there is nothing', () => {
+    expect(plan({ listed: new Set() })).toEqual({ steps: [], strays: [] });
+  });
+
+  it('hands over what was never begun, as it is', () => {
+    expect(plan({ entries: [action('a')] }).steps).toEqual([
+      { kind: 'hand-over', name: 'a.json', bytes, reason: `${contentKey('a', bytes)} was never begun here` },
+    ]);
+  });
+
+  it.each([
+    ['was begun', { isKnown: true }],
+    ['waits', { isWaiting: true }],
+  ])('leaves what %s', (_, over) => {
+    const entries = [action('a', over), refused('b', over)];
+    expect(plan({ entries, listed: new Set(['a.json', 'b.json']) }).steps).toEqual([]);
+  });
+
+  it('refuses what stands under an action’s name and is none (D45)', () => {
+    expect(plan({ entries: [refused('a')] })).toEqual({
+      steps: [
+        {
+          ...{ kind: 'refuse', name: 'a.json', actionId: 'a', key: contentKey('a', 'x') },
+          reason: 'it is not whole JSON',
+        },
+      ],
+      strays: [],
+    });
+  });
+
+  it('forgets what is no longer at the source, where the list is whole', () => {
+    const entries = [action('a', { isKnown: true }), action('b', { isKnown: true })];
+    expect(plan({ entries, listed: new Set(['b.json']) }).steps).toEqual([
+      { kind: 'drop', path: Buffer.from('/staging/a.json'), reason: 'it is no longer at the source' },
+    ]);
+    expect(plan({ entries, listed: undefined }).steps).toEqual([]);
+  });
+
+  it('tells of what is no action, and keeps none of it', () => {
+    const { steps, strays } = plan({ entries: [foreign('README'), foreign('.a.json.Ab12cd')] });
+    expect(steps.map(({ kind }) => kind)).toEqual(['drop', 'drop']);
+    expect(strays).toEqual([{ name: 'README', reason: "its name is no action's" }]);
+  });
+
+  it('tells of what was left at the source, and refuses it where somebody waits for it', () => {
+    const left = [
+      { name: 'b.json', reason: 'it is too large' },
+      { name: 'A.json', reason: 'it is too large' },
+    ];
+    expect(plan({ left, listed: new Set() })).toEqual({
+      steps: [
+        {
+          ...{ kind: 'refuse', name: 'b.json', actionId: 'b', reason: 'it is too large' },
+          key: contentKey('b', 'left: it is too large'),
+        },
+      ],
+      strays: [left[1], left[0]],
+    });
+  });
+
+  it('tells of a directory once, although it is in the mirror as well', () => {
+    const { steps, strays } = plan({
+      entries: [foreign('a.json', 'it is a directory')],
+      left: [{ name: 'a.json', reason: 'it is a directory' }],
+    });
+    expect(steps.map(({ kind }) => kind)).toEqual(['drop', 'refuse']);
+    expect(strays).toEqual([{ name: 'a.json', reason: 'it is a directory' }]);
+  });
+});
