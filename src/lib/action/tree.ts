@@ -22,6 +22,8 @@ export async function readState(root: string, state: ActionState): Promise<Found
     const one = id === undefined ? undefined : await readAction(root, state, id);
     if (one !== undefined) found.push(one);
   }
+  // Names sort otherwise: "a-b.json" comes before "a.json".
+  found.sort((a, b) => (a.id < b.id ? -1 : 1));
   return { found, foreign, isCut };
 }
 
