@@ -80,7 +80,11 @@ export async function makeMarker({ paths }: { paths: Paths }, marker: Marker): P
     await writeFile(openPath(paths, marker.key), '', { mode: 0o600 });
     await writeFileAtomic(staged, renderStateDocument(markerDocument, marker));
     await link(staged, path);
-    await syncDirectory(markers);
+    await syncDirectory(markers).catch(async (error: unknown) => {
+      // It may be gone after a power cut, so nothing begins; and as nothing has begun, nothing is to be found of it.
+      await rm(path, { force: true });
+      throw error;
+    });
     return 'made';
   } catch (error) {
     if (systemErrorCode(error) === 'EEXIST') return 'known';

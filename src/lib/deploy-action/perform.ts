@@ -29,17 +29,21 @@ export async function performDeploy(
   const scriptEnd = await runScript(session, marker, service);
   const end = toActionEnd(scriptEnd, { startedAt, now: ctx.clock.now(), timeoutMs: actions.timeoutMs });
   const outputTail = renderTail(scriptEnd.output);
-  await patiently(session, actionId, async () => {
-    const ended = await endMarker(ctx, marker, { node: actions.node, end, outputTail });
-    await writeMarker(ctx, ended);
-    await reportEnd(ctx, ended);
-  });
+  const details = { node: actions.node, end, outputTail };
+  // Once: another try at what follows must not tell it under another name.
+  const ended = await patiently(session, actionId, () => endMarker(ctx, marker, details));
+  await patiently(session, actionId, () => writeMarker(ctx, ended));
+  await patiently(session, actionId, () => reportEnd(ctx, ended));
   if (await isStill(name, key)) await removeEntry(name);
   return end;
 }
 
 /** Nobody else knows how it ended: a disk that is full for a while is waited for. */
-async function patiently({ ctx }: Session, actionId: string, write: () => Promise<void>): Promise<void> {
+async function patiently<Value>(
+  { ctx }: Session,
+  actionId: string,
+  write: () => Promise<Value>,
+): Promise<Value> {
   const lastMs = performance.now() + patienceMs;
   for (;;) {
     try {

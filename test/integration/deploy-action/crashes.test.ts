@@ -54,42 +54,75 @@ const killed = [
 ] as const;
 
 describe('deploy-action, killed at each call that changes the disk (O70),', () => {
-  it.each(killed)('at every %s, deploys at most once and tells one end', async (_, calls) => {
-    const outcomes = new Set<string>();
-    let hits = 0;
-    for (let n = 1; n < 60; n += 1) {
-      const node = makeActionsNode();
-      node.put('web');
-      const command = [inject('reeveBin'), 'deploy-action'];
-      const { hit } = await runUnderFault(command, node.env, { calls, effect: 'signal=KILL' }, n);
-      const ran = node.ran().length;
-      outcomes.add(`ran ${ran} ${await settle(node)}`);
-      expect(node.ran().length).toBeLessThanOrEqual(1);
-      rmSync(node.root, { recursive: true });
-      if (!hit) break;
-      hits += 1;
-    }
-    expect(hits).toBeGreaterThan(2);
-    // Before it began it is run; once it ended its end is known; between the two nobody knows.
-    for (const outcome of outcomes) {
-      expect(['ran 0 succeeded', 'ran 0 unknown', 'ran 1 unknown', 'ran 1 succeeded']).toContain(outcome);
-    }
-    expect(outcomes).toContain('ran 1 succeeded');
-  });
+  it.each(killed)(
+    'at every %s, deploys at most once and tells one end',
+    async (_, calls) => {
+      const outcomes = new Set<string>();
+      let hits = 0;
+      for (let n = 1; n < 60; n += 1) {
+        const node = makeActionsNode();
+        node.put('web');
+        const command = [inject('reeveBin'), 'deploy-action'];
+        const { hit } = await runUnderFault(command, node.env, { calls, effect: 'signal=KILL' }, n);
+        const ran = node.ran().length;
+        outcomes.add(`ran ${ran} ${await settle(node)}`);
+        expect(node.ran().length).toBeLessThanOrEqual(1);
+        rmSync(node.root, { recursive: true });
+        if (!hit) break;
+        hits += 1;
+      }
+      expect(hits).toBeGreaterThan(2);
+      // Before it began it is run; once it ended its end is known; between the two nobody knows.
+      for (const outcome of outcomes) {
+        expect(['ran 0 succeeded', 'ran 0 unknown', 'ran 1 unknown', 'ran 1 succeeded']).toContain(outcome);
+      }
+      expect(outcomes).toContain('ran 1 succeeded');
+    },
+    400_000,
+  );
 
-  it.each(killed)('at every %s, refuses with one result', async (_, calls) => {
-    for (let n = 1; n < 60; n += 1) {
-      const node = makeActionsNode();
-      node.put('web', { node: 'pi' });
-      const command = [inject('reeveBin'), 'deploy-action'];
-      const { hit } = await runUnderFault(command, node.env, { calls, effect: 'signal=KILL' }, n);
-      expect(await settle(node)).toBe('rejected');
-      expect(node.ran()).toEqual([]);
-      rmSync(node.root, { recursive: true });
-      if (!hit) return;
-    }
-    throw new Error('it was always hit');
-  });
+  it.each(killed)(
+    'at every %s, refuses with one result',
+    async (_, calls) => {
+      for (let n = 1; n < 60; n += 1) {
+        const node = makeActionsNode();
+        node.put('web', { node: 'pi' });
+        const command = [inject('reeveBin'), 'deploy-action'];
+        const { hit } = await runUnderFault(command, node.env, { calls, effect: 'signal=KILL' }, n);
+        expect(await settle(node)).toBe('rejected');
+        expect(node.ran()).toEqual([]);
+        rmSync(node.root, { recursive: true });
+        if (!hit) return;
+      }
+      throw new Error('it was always hit');
+    },
+    400_000,
+  );
+});
+
+describe('deploy-action, where one call that changes the disk fails,', () => {
+  it.each([
+    ['rename', fileCalls.rename],
+    ['sync', fileCalls.sync],
+  ])(
+    'be it any %s, tells one result of one deploy',
+    async (_, calls) => {
+      const outcomes = new Set<string>();
+      for (let n = 1; n < 60; n += 1) {
+        const node = makeActionsNode();
+        node.put('web');
+        const command = [inject('reeveBin'), 'deploy-action'];
+        const { hit } = await runUnderFault(command, node.env, { calls, effect: 'error=ENOSPC' }, n);
+        outcomes.add(await settle(node));
+        expect(node.ran()).toEqual(['web']);
+        rmSync(node.root, { recursive: true });
+        if (!hit) break;
+      }
+      // Whoever waits for room knows how it ended.
+      expect([...outcomes]).toEqual(['succeeded']);
+    },
+    400_000,
+  );
 });
 
 describe('deploy-action, found', () => {
