@@ -66,6 +66,9 @@ const optional = [
   'command',
   'api-commands',
   'proxy',
+  'rsync-pull',
+  'deploy-action',
+  'action',
 ] as const;
 
 /**
@@ -76,9 +79,11 @@ export function listSwitchedOff({
   cluster,
   jobs,
   commands,
-}: Pick<Config, 'cluster' | 'jobs' | 'commands'>): ReadonlySet<string> {
+  actions,
+}: Pick<Config, 'cluster' | 'jobs' | 'commands' | 'actions'>): ReadonlySet<string> {
   const { roles = [], notify = 'none', nodeId, balancer } = cluster ?? {};
   const [isApp, isEdge, hasJobs] = [roles.includes('app'), roles.includes('edge'), jobs !== undefined];
+  const isActionsNode = actions !== undefined && actions.node !== '';
   const isOn: Record<(typeof optional)[number], boolean> = {
     reconcile: isApp,
     edge: isEdge,
@@ -95,6 +100,9 @@ export function listSwitchedOff({
     command: commands !== undefined,
     'api-commands': commands !== undefined,
     proxy: commands !== undefined,
+    'rsync-pull': isActionsNode,
+    'deploy-action': isActionsNode,
+    action: actions?.root !== undefined,
   };
   return new Set(optional.filter((concern) => !isOn[concern]));
 }

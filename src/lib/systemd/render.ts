@@ -5,12 +5,15 @@ import type { ClusterConfig, Config } from '../config/config.ts';
 import type { Overrides } from '../config/environment.ts';
 import { isBelowAny, type Opening, plainPath, renderOpening, zoneOf, zones } from './openings.ts';
 import { printable, quote } from './quote.ts';
+import { findActionsOpenings, hasSide } from './render-actions.ts';
 import { findCommandsOpenings } from './render-commands.ts';
 import { type Rendered, renderEdge } from './render-edge.ts';
 import { findJobsOpenings, isMade } from './render-jobs.ts';
 import { renderProxy } from './render-proxy.ts';
 import { renderSocket } from './render-socket.ts';
 import {
+  actionsTarget,
+  actionTimer,
   backupsDirectory,
   balancerUnits,
   commandsSocket,
@@ -30,7 +33,9 @@ import {
 } from './units.ts';
 
 /** What units depend on: sections, and what /etc/reeve/environment says, which units read as well. */
-export type UnitsConfig = Pick<Config, 'cluster' | 'jobs' | 'commands'> & { environment?: Overrides };
+export type UnitsConfig = Pick<Config, 'cluster' | 'jobs' | 'commands' | 'actions'> & {
+  environment?: Overrides;
+};
 
 export type DropIn = { unit: string; text: string };
 
@@ -63,15 +68,19 @@ export function renderDropIns(config: UnitsConfig, configFile: string = defaultC
 
 /** Before there is a section, every unit may be. */
 function isUsed(unit: TimerUnit | ServiceUnit, config: UnitsConfig): boolean {
-  const { cluster, jobs, commands } = config;
-  if (cluster === undefined && jobs === undefined && commands === undefined) return !('listens' in unit);
+  const { cluster, jobs, commands, actions } = config;
+  if ([cluster, jobs, commands, actions].every((section) => section === undefined)) {
+    return !('listens' in unit);
+  }
+  if ('side' in unit && unit.side !== undefined && !hasSide(config, unit.side)) return false;
   const isSection = !('section' in unit && unit.section !== undefined) || config[unit.section] !== undefined;
   const isRole = unit.role === undefined || cluster?.roles.includes(unit.role) === true;
   return isSection && isRole && (!('listens' in unit) || isNotified(cluster));
 }
 
 /** Those of the switches that are on in this configuration. */
-export function findEnabled({ cluster, jobs, commands }: UnitsConfig): string[] {
+export function findEnabled(config: UnitsConfig): string[] {
+  const { cluster, jobs, commands } = config;
   const targets = (cluster?.roles ?? []).map((role) => roleTargets[role]);
   // Without HAProxy on the machine they do not start: that `auto` needs no rendering when it comes or goes.
   const balances = cluster?.roles.includes('edge') === true && cluster.balancer !== 'caddy';
@@ -80,6 +89,8 @@ export function findEnabled({ cluster, jobs, commands }: UnitsConfig): string[] 
     ...(balances ? balancerUnits : []),
     ...(jobs === undefined ? [] : [jobsTarget]),
     ...(commands === undefined ? [] : [commandsTarget, ...proxyUnits]),
+    ...(hasSide(config, 'node') ? [actionsTarget] : []),
+    ...(hasSide(config, 'control') ? [actionTimer] : []),
     ...(isNotified(cluster) && targets.length > 0 ? [listenTimer] : []),
   ];
 }
@@ -177,6 +188,7 @@ function findOpenings(service: ServiceUnit, config: UnitsConfig, configFile: str
     wanted.push({ why: 'cluster.haproxy.directory', path: cluster.haproxy.directory, write: false });
   }
   wanted.push(...findJobsOpenings(service, config), ...findCommandsOpenings(service, config));
+  wanted.push(...findActionsOpenings(service, config));
   const own = service.places.backups === undefined ? ownDirectories : [...ownDirectories, backupsDirectory];
   return wanted
     .map((opening) => ({ ...opening, path: plainPath(opening.path) }))

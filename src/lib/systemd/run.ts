@@ -70,11 +70,15 @@ export async function startUnits(base: BaseContext, config: UnitsConfig): Promis
 }
 
 /** With what the units' own environment says: a person's says nothing about them. */
-async function complete({ cluster, jobs, commands }: UnitsConfig, root: string): Promise<UnitsConfig> {
+async function complete(
+  { cluster, jobs, commands, actions }: UnitsConfig,
+  root: string,
+): Promise<UnitsConfig> {
   return {
     ...(cluster === undefined ? {} : { cluster }),
     ...(jobs === undefined ? {} : { jobs }),
     ...(commands === undefined ? {} : { commands }),
+    ...(actions === undefined ? {} : { actions }),
     environment: await gatherEnvironment(root),
   };
 }

@@ -26,6 +26,15 @@ export const jobsTarget = 'reeve-jobs.target';
 /** Of the section `commands`. */
 export const commandsTarget = 'reeve-commands.target';
 
+/** Of the node's side of the section `actions`. */
+export const actionsTarget = 'reeve-actions.target';
+
+/** Of its control side, where `actions.root` is set. */
+export const actionTimer = 'reeve-action.timer';
+
+/** The parts of the target of actions: which no configuration sets. */
+export const actionsTimers: readonly string[] = ['reeve-rsync-pull.timer', 'reeve-deploy-action.timer'];
+
 /** The API for jobs: wanted by the target, started by its callers. */
 export const jobsSocket = 'reeve-api-jobs.socket';
 
@@ -54,6 +63,8 @@ export const switches: readonly { unit: string; wantedBy: string }[] = [
   { unit: jobsTarget, wantedBy: rootTarget },
   { unit: commandsTarget, wantedBy: rootTarget },
   ...proxyUnits.map((unit) => ({ unit, wantedBy: commandsTarget })),
+  { unit: actionsTarget, wantedBy: rootTarget },
+  { unit: actionTimer, wantedBy: rootTarget },
   { unit: listenTimer, wantedBy: rootTarget },
 ];
 
@@ -108,7 +119,9 @@ export type ServiceUnit = {
   listens?: true;
   jobs?: JobsPart;
   /** Only with this section. */
-  section?: 'jobs' | 'commands';
+  section?: 'jobs' | 'commands' | 'actions';
+  /** Only with this part of the section `actions`. */
+  side?: 'node' | 'control';
   /** False: outside any sandbox, for a reason that stands in it. */
   isConfined?: false;
   /** Starts units of jobs or commands, and so reaches systemd's own socket. */
@@ -120,6 +133,9 @@ const jobTemplate = 'reeve-job@.service';
 
 /** One command: it may do what its user may. */
 const commandTemplate = 'reeve-command@.service';
+
+/** The deploy script: it may do what whoever runs it by hand may. */
+const deployService = 'reeve-deploy-action.service';
 
 /** What of ours the proxy's unit runs around HAProxy, in its sandbox. */
 export const proxyControl: ServiceUnit = { unit: 'reeve-proxy.service', places: {}, engine: false };
@@ -178,6 +194,12 @@ export const services: readonly ServiceUnit[] = [
   },
   { unit: 'reeve-api-commands.service', places: {}, engine: false, section: 'commands', starts: true },
   { unit: commandTemplate, places: {}, engine: true, section: 'commands', isConfined: false },
+  { unit: 'reeve-rsync-pull.service', places: {}, engine: false, section: 'actions', side: 'node' },
+  {
+    ...{ unit: deployService, places: {}, engine: true, section: 'actions', side: 'node' },
+    isConfined: false,
+  },
+  { unit: 'reeve-action.service', places: {}, engine: false, section: 'actions', side: 'control' },
   { unit: 'reeve-failed@.service', places: {}, engine: false },
 ];
 
@@ -228,4 +250,4 @@ export function hiddenPaths(service: ServiceUnit, isEngineOpen = service.engine)
 /** `systemd-analyze security` counts in tenths. */
 export const exposureLimit = 20;
 /** What is above it for a reason that stands in the unit. */
-export const exposedUnits: readonly string[] = [jobTemplate, commandTemplate];
+export const exposedUnits: readonly string[] = [jobTemplate, commandTemplate, deployService];

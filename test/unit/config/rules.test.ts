@@ -73,32 +73,36 @@ describe('requirements', () => {
 
   const ofJobs = 'claim job api-jobs';
   const ofCommands = 'command api-commands proxy';
+  const ofActions = 'rsync-pull deploy-action action';
+  const ofAll = `${ofJobs} ${ofCommands} ${ofActions}`;
   it.each([
-    ['cluster: { nodeId: a, notify: sns }', `edge balancer ${ofJobs} ${ofCommands}`],
-    ['cluster: { nodeId: a, notify: none }', `edge balancer listen ${ofJobs} ${ofCommands}`],
-    [
-      'cluster: { nodeId: a, role: edge }',
-      `reconcile backup backup-verify prune listen ${ofJobs} ${ofCommands}`,
-    ],
-    [
-      'cluster: { nodeId: a, role: [app, edge], notify: sns, balancer: caddy }',
-      `balancer ${ofJobs} ${ofCommands}`,
-    ],
+    ['cluster: { nodeId: a, notify: sns }', `edge balancer ${ofAll}`],
+    ['cluster: { nodeId: a, notify: none }', `edge balancer listen ${ofAll}`],
+    ['cluster: { nodeId: a, role: edge }', `reconcile backup backup-verify prune listen ${ofAll}`],
+    ['cluster: { nodeId: a, role: [app, edge], notify: sns, balancer: caddy }', `balancer ${ofAll}`],
     [
       'cluster: { clusterId: prod }',
-      `reconcile edge heartbeat backup backup-verify prune balancer listen ${ofJobs} ${ofCommands}`,
+      `reconcile edge heartbeat backup backup-verify prune balancer listen ${ofAll}`,
     ],
     [
       'jobs: { server_url: "http://s", node_id: a }',
-      `reconcile edge backup backup-verify prune balancer listen ${ofCommands}`,
+      `reconcile edge backup backup-verify prune balancer listen ${ofCommands} ${ofActions}`,
     ],
     [
       'commands: { machine_id: 1, token: t, central_base_url: "https://s" }',
-      `reconcile edge backup backup-verify prune balancer listen ${ofJobs}`,
+      `reconcile edge backup backup-verify prune balancer listen ${ofJobs} ${ofActions}`,
     ],
     [
       'commands: { machine_id: 1, token: t }',
-      `reconcile edge backup backup-verify prune balancer listen ${ofJobs}`,
+      `reconcile edge backup backup-verify prune balancer listen ${ofJobs} ${ofActions}`,
+    ],
+    [
+      'actions: { node: a, pull: "c:/d", push: "c:/e", checkout: /opt/c }',
+      `reconcile edge heartbeat backup backup-verify prune balancer listen ${ofJobs} ${ofCommands} action`,
+    ],
+    [
+      'actions: { root: /opt/homelab/actions }',
+      `reconcile edge heartbeat backup backup-verify prune balancer listen ${ofJobs} ${ofCommands} rsync-pull deploy-action`,
     ],
   ])('with %s has switched off: %s', async (section, off) => {
     const { config } = await load(`${section.replace('cluster: {', 'cluster: { region: eu-west-1,')}\n`);

@@ -43,8 +43,8 @@ describe('the unit of a job', () => {
     expect(one(unit, 'Service.KillMode')).toBe('mixed');
   });
 
-  it('is the only confined one with capabilities, and says why', () => {
-    expect(exposedUnits).toEqual([unit.name, 'reeve-command@.service']);
+  it('is the only confined one that is exposed, and says why', () => {
+    expect(exposedUnits).toEqual([unit.name, 'reeve-command@.service', 'reeve-deploy-action.service']);
     expect(one(unit, 'Service.CapabilityBoundingSet')).toBe('CAP_DAC_OVERRIDE CAP_CHOWN CAP_FOWNER');
     for (const name of ['CAP_DAC_OVERRIDE', 'CAP_CHOWN', 'CAP_FOWNER']) {
       expect(unit.text.split('\n').some((line) => line.startsWith('#') && line.includes(name))).toBe(true);

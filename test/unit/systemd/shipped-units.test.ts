@@ -4,6 +4,9 @@ import { runMs } from '../../../src/lib/backup/run.ts';
 import { verifyMs } from '../../../src/lib/backup/verify/run.ts';
 import { activationMs } from '../../../src/lib/reconcile/loop.ts';
 import {
+  actionsTarget,
+  actionsTimers,
+  actionTimer,
   backupsDirectory,
   backupTimer,
   balancerUnits,
@@ -37,8 +40,11 @@ const windows: readonly string[] = ['reeve-claim.service', 'reeve-listen.service
 /** What serves or runs for as long as somebody else says: a job, a command, and the APIs. */
 const isOneshot = ([name]: readonly [string, ...unknown[]]): boolean =>
   !/^reeve-(job@|command@|api-)/.test(name);
-/** All but commands, which may do what their user may. */
-const confined = allServices.filter(([name]) => name !== 'reeve-command@.service');
+/** All but those that do what their user may. */
+const isUnconfined = ({ unit, isConfined }: (typeof services)[number]): string[] =>
+  isConfined === false ? [unit] : [];
+const unconfined = services.flatMap(isUnconfined);
+const confined = allServices.filter(([name]) => !unconfined.includes(name));
 const oneshots = allServices.filter(isOneshot);
 const started = oneshots.filter(([name]) => !name.includes('@'));
 const intervalTimers = ofKind('timer').filter(({ settings }) => !settings.has('Timer.OnCalendar'));
@@ -46,9 +52,10 @@ const intervalTimers = ofKind('timer').filter(({ settings }) => !settings.has('T
 describe('shipped units', () => {
   it('are those that the code knows', () => {
     expect(ownServices.map(({ name }) => name)).toEqual(services.map(({ unit }) => unit).sort());
-    const known = [...timers.map(({ unit }) => unit), listenTimer, backupTimer, claimTimer];
+    const known = [...timers.map(({ unit }) => unit), listenTimer, backupTimer, claimTimer, actionTimer];
+    known.push(...actionsTimers);
     expect(intervalTimers.map(({ name }) => name)).toEqual(known.sort());
-    const targets = [rootTarget, ...Object.values(roleTargets), jobsTarget, commandsTarget];
+    const targets = [rootTarget, ...Object.values(roleTargets), jobsTarget, commandsTarget, actionsTarget];
     expect(ofKind('target').map(({ name }) => name)).toEqual(targets.sort());
     expect(ofKind('socket').map(({ name }) => name)).toEqual([
       commandsSocket,
@@ -120,7 +127,7 @@ describe('timers', () => {
     );
     expect(parts.map(({ name }) => name).sort()).toEqual([...new Set(wanted)].sort());
     for (const unit of parts) {
-      expect(one(unit, 'Unit.PartOf')).toMatch(/^reeve(-app|-edge|-jobs|-commands)?\.target$/);
+      expect(one(unit, 'Unit.PartOf')).toMatch(/^reeve(-app|-edge|-jobs|-commands|-actions)?\.target$/);
       expect(unit.text).not.toContain('[Install]');
     }
   });
@@ -229,7 +236,8 @@ describe('services', () => {
   });
 
   it.each(confined)('%s has the same sandbox as the others, and Node.js lives in it (O49)', (_, unit) => {
-    const isExposed = exposedUnits.includes(unit.name);
+    // Its tree is another user's.
+    const isExposed = exposedUnits.includes(unit.name) || unit.name === 'reeve-action.service';
     const common = sandboxOf(unit).slice(sandboxOf(unit).indexOf('NoNewPrivileges='));
     const usual = sandboxOf(parseUnit('reeve-reconcile.service'));
     if (isExposed) expect(common).toBe(usual.slice(usual.indexOf('NoNewPrivileges=')));

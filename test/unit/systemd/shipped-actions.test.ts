@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { windowMs } from '../../../src/lib/deploy-action/run.ts';
+import { pullMs } from '../../../src/lib/rsync-pull/mirror.ts';
+import { pushMs } from '../../../src/lib/rsync-pull/push.ts';
+import { one, parseUnit, spanMs } from '../../support/unit-files.ts';
+
+/** After which the executor gives up: no deploy may last so long. */
+const longestDeployMs = 900_000;
+
+function waitOf(unit: ReturnType<typeof parseUnit>): number {
+  return Number(/--wait (\d+)/.exec(one(unit, 'Service.ExecStart') ?? '')?.[1]) * 1000;
+}
+
+describe('the unit of the pull', () => {
+  const unit = parseUnit('reeve-rsync-pull.service');
+
+  it('has more time than the wait for its lock, a pull and a push', () => {
+    expect(waitOf(unit)).toBeGreaterThan(pullMs + pushMs);
+    expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(
+      waitOf(unit) + pullMs + pushMs + 60_000,
+    );
+  });
+
+  it('comes often enough for a result to be there before the executor gives up (D40, D41)', () => {
+    const everyMs = spanMs(one(parseUnit('reeve-rsync-pull.timer'), 'Timer.OnUnitInactiveSec'));
+    expect(600_000 + 2 * (everyMs + pullMs)).toBeLessThanOrEqual(longestDeployMs);
+  });
+
+  it('sees no key but its own, in /etc/reeve', () => {
+    expect(one(unit, 'Service.InaccessiblePaths')?.split(' ')).toEqual(
+      expect.arrayContaining(['-/etc/ssh', '-/root', '-/run/docker.sock']),
+    );
+    expect(one(unit, 'Service.ProtectHome')).toBe('yes');
+  });
+});
+
+describe('the unit of the deploys', () => {
+  const unit = parseUnit('reeve-deploy-action.service');
+
+  it('has more time than the wait for its lock, the time for deploys to begin, and the longest one (D38)', () => {
+    expect(waitOf(unit)).toBeGreaterThanOrEqual(windowMs + longestDeployMs);
+    expect(spanMs(one(unit, 'Service.TimeoutStartSec'))).toBeGreaterThan(
+      waitOf(unit) + windowMs + longestDeployMs + 60_000,
+    );
+  });
+
+  it('is confined by nothing, as the deploy script is a person’s, and says why (D14)', () => {
+    const confining =
+      /^Service\.(Protect|Private|Restrict|System|Inaccessible|ReadOnly|ReadWrite|NoNew|Capability|Ambient|Lock|Memory(?!Accounting)|TasksMax)/;
+    expect([...unit.settings.keys()].filter((key) => confining.test(key))).toEqual([]);
+    expect(unit.text).toContain(
+      '# No sandbox, no limit of memory or tasks, all capabilities, and new privileges:',
+    );
+  });
+
+  it('ends with all that it has started', () => {
+    expect(one(unit, 'Service.KillMode')).toBe('mixed');
+    expect(one(unit, 'Service.OOMPolicy')).toBe('continue');
+  });
+});
+
+describe('the unit of the control side', () => {
+  const unit = parseUnit('reeve-action.service');
+
+  it('settles and dispatches, without a network', () => {
+    expect(one(unit, 'Service.ExecStart')).toBe('/usr/local/bin/reeve action dispatch --settle --wait 60');
+    expect(one(unit, 'Service.PrivateNetwork')).toBe('yes');
+  });
+
+  it('has the capabilities that somebody else’s tree takes, and says why', () => {
+    expect(one(unit, 'Service.CapabilityBoundingSet')).toBe('CAP_DAC_OVERRIDE CAP_CHOWN CAP_FOWNER');
+  });
+});
