@@ -35,7 +35,7 @@ export async function decideAction(ctx: Context, request: DecideRequest): Promis
     throw new UsageError(`${JSON.stringify(id)} is no action's id: \`reeve action list\` shows them`);
   }
   const shown = requirePending(await readEverywhere(root, id), { id, to });
-  if ('known' in shown) return renderKnown(shown.known);
+  if ('known' in shown) return await tellKnown(ctx, { root, request });
   const effect = to === 'approved' ? `${describeEffect(shown.pending)}\n` : '';
   const question = `${describeShortly(shown.pending)}\n${effect}${verbs[to]} it?`;
   if (!(await confirm(ctx, yes, question))) {
@@ -46,6 +46,18 @@ export async function decideAction(ctx: Context, request: DecideRequest): Promis
     };
   }
   const work = (): Promise<Outcome> => decideShown(ctx, { root, shown: shown.pending, request });
+  return await withLock(ctx, 'action', work, { waitMs: request.waitMs });
+}
+
+/** Whoever has decided it may have been killed in the middle of it. */
+async function tellKnown(
+  ctx: Context,
+  { root, request }: { root: string; request: DecideRequest },
+): Promise<Outcome> {
+  const work = async (): Promise<Outcome> => {
+    await finishMoves(root);
+    return await renderLost(root, request);
+  };
   return await withLock(ctx, 'action', work, { waitMs: request.waitMs });
 }
 
@@ -92,10 +104,10 @@ function changed({ id, to }: DecideRequest): InputError {
 }
 
 /** Somebody who takes no lock was faster. */
-async function renderLost(root: string, { id, to }: DecideRequest): Promise<Outcome> {
-  const now = requirePending(await readEverywhere(root, id), { id, to });
+async function renderLost(root: string, request: DecideRequest): Promise<Outcome> {
+  const now = requirePending(await readEverywhere(root, request.id), request);
   if ('known' in now) return renderKnown(now.known);
-  throw changed({ id, to, reason: undefined, yes: true, waitMs: 0 });
+  throw changed(request);
 }
 
 function renderKnown(known: FoundAction): Outcome {
