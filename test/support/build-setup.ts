@@ -31,5 +31,7 @@ async function build(directory: string): Promise<void> {
   writeFileSync(join(directory, 'package.json'), '{"type":"module"}\n');
   mkdirSync(join(directory, 'bin'));
   copyFileSync(join(checkout, 'bin/reeve'), join(directory, 'bin/reeve'));
+  mkdirSync(join(directory, 'scripts'));
+  copyFileSync(join(checkout, 'scripts/deploy-service.sh'), join(directory, 'scripts/deploy-service.sh'));
   symlinkSync(join(checkout, 'node_modules'), join(directory, 'node_modules'));
 }

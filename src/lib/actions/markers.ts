@@ -111,7 +111,7 @@ export async function listOpenKeys({ paths }: { paths: Paths }): Promise<string[
   return keys.filter((key) => markerKeyPattern.test(key)).sort();
 }
 
-/** For one that turns out to be nobody's, or told. */
+/** For one that has been told. */
 export async function closeKey({ paths }: { paths: Paths }, key: string): Promise<void> {
   await rm(openPath(paths, key), { force: true });
 }

@@ -3,6 +3,7 @@
 import { isStill, removeEntry } from '../actions/leave.ts';
 import { type ActionEnd, closeKey, type ProcessName, writeMarker } from '../actions/markers.ts';
 import { endMarker, refuseAction, reportEnd } from '../actions/results.ts';
+import { ReeveError } from '../errors.ts';
 import { readStartTime } from '../host/processes.ts';
 import { signalGroup } from '../runner/start.ts';
 import { performDeploy } from './perform.ts';
@@ -33,8 +34,7 @@ export async function applyStep(session: Session, step: Step): Promise<StepResul
     case 'refuse':
       return await refuse(session, step);
     case 'set-aside':
-      for (const name of step.names) await session.quarantine.setAside(name);
-      return { line: `set aside: ${step.reason}`, end: { outcome: 'rejected', reason: step.reason } };
+      return await setAside(session, step);
     case 'deploy': {
       const end = await performDeploy(session, step);
       return end === undefined ? { line: '' } : tellEnd(step, end);
@@ -70,6 +70,22 @@ async function endLedGroup({ ctx }: Session, { pid, startTime }: ProcessName): P
   const lastMs = performance.now() + killGraceMs;
   while (isThere() && performance.now() < lastMs) await ctx.clock.sleep(lookMs);
   if (isThere()) signalGroup(pid, 'SIGKILL');
+}
+
+/** What cannot be moved keeps nothing else from leaving. */
+async function setAside(
+  { quarantine }: Session,
+  { names, reason }: Extract<Step, { kind: 'set-aside' }>,
+): Promise<StepResult> {
+  const faults: unknown[] = [];
+  for (const name of names) {
+    await quarantine.setAside(name).catch((error: unknown) => {
+      if (!(error instanceof ReeveError)) throw error;
+      faults.push(error);
+    });
+  }
+  if (faults.length === names.length) throw faults[0];
+  return { line: `set aside: ${reason}`, end: { outcome: 'rejected', reason } };
 }
 
 async function refuse(session: Session, step: Extract<Step, { kind: 'refuse' }>): Promise<StepResult> {

@@ -21,11 +21,12 @@ function planSettle({ open, entries }: Facts): Step[] {
     const isDone = fact.marker !== 'damaged' && fact.marker.state.kind === 'reported';
     if (!isDone) markers.set(fact.entry.key, fact.marker);
   }
-  return [...markers].map(([key, marker]) => planMarker(key, marker));
+  return [...markers].flatMap(([key, marker]) => planMarker(key, marker) ?? []);
 }
 
-function planMarker(key: string, marker: ReadMarker): Step {
-  if (marker === undefined) return { kind: 'close', key, reason: 'it was never begun' };
+function planMarker(key: string, marker: ReadMarker): Step | undefined {
+  // Somebody is about to make it, or was killed before: then there is nothing to tell.
+  if (marker === undefined) return undefined;
   if (marker === 'damaged') {
     return { kind: 'settle', key, reason: 'its marker is damaged: it may have been done' };
   }

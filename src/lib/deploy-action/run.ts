@@ -6,6 +6,7 @@ import type { Context } from '../context.ts';
 import { describeError, ReeveError } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
+import { type ActionsWakeable, writeWake } from '../publish/wake.ts';
 import { appendHistory } from '../state/history.ts';
 import { type RunTeller, recordRun } from '../state/record-run.ts';
 import type { RunStep } from '../state/run-record.ts';
@@ -51,12 +52,31 @@ async function performInbox(session: Session): Promise<Result[]> {
     const due = takeDue(plan.filter((step) => !tried.has(identify(step))));
     const isOver = ctx.signal.aborted || performance.now() > endsAtMs;
     const steps = isOver ? due.filter(({ kind }) => kind !== 'deploy') : due;
-    if (steps.length === 0) return results;
-    for (const step of steps) {
-      tried.add(identify(step));
-      results.push(await perform(session, step));
+    if (steps.length === 0) {
+      if (due.length > 0 && !ctx.signal.aborted) await wake(ctx, 'deploy-action');
+      return results;
     }
+    for (const step of steps) tried.add(identify(step));
+    results.push(...(await performSteps(session, steps)));
   }
+}
+
+async function performSteps(session: Session, steps: readonly Step[]): Promise<Result[]> {
+  const results: Result[] = [];
+  for (const step of steps) {
+    results.push(await perform(session, step));
+    if (withResult.has(step.kind)) await wake(session.ctx, 'rsync-pull');
+  }
+  return results;
+}
+
+const withResult: ReadonlySet<Step['kind']> = new Set(['settle', 'report', 'refuse', 'deploy']);
+
+/** Each result leaves at once, whatever is still to be done. Best effort: there are timers, too. */
+async function wake({ paths, log }: Context, concern: ActionsWakeable): Promise<void> {
+  await writeWake(paths, concern).catch((error: unknown) => {
+    log.warning(`${concern} is not woken: ${describeError(error)}`);
+  });
 }
 
 /** All that is quick, and one deploy: after it the world is another. */

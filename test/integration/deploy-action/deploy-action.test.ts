@@ -1,6 +1,6 @@
 // `reeve deploy-action` as a process: what it runs, what it refuses, and what it tells of both.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -56,6 +56,8 @@ describe('an approved redeploy', () => {
     expect([node.inbox(), node.quarantine(), node.markers()]).toEqual([
       ...[[], [], ['redeploy-vps-web reported succeeded']],
     ]);
+    // The result leaves at once.
+    expect(readdirSync(join(node.root, 'run/wake'))).toEqual(['rsync-pull']);
     const history = readFileSync(join(node.root, 'state/history.ndjson'), 'utf8');
     expect(history).toContain('redeploy-vps-web: approved by operator-tg-7');
   });
@@ -113,6 +115,16 @@ describe('an approved redeploy', () => {
       { status: 'failed', reason: expect.stringMatching(/^cannot run ".*\/none.sh": no such program/) },
     ]);
     expect(node.inbox()).toEqual([]);
+  });
+
+  it('goes to the script that is shipped where none is configured', async () => {
+    const node = makeActionsNode({ script: undefined });
+    node.write('checkout/services/web/docker-compose.yml', 'services: [\n');
+    node.put('web');
+    expect((await node.reeve('deploy-action')).status).toBe(1);
+    expect(node.results()).toMatchObject([
+      { exitCode: expect.any(Number), outputTail: expect.stringContaining('deploy-service: ') },
+    ]);
   });
 
   it('as a user that the machine does not have has failed, and is told', async () => {

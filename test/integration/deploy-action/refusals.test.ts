@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { newStagingPath } from '../../../src/lib/state/staging.ts';
 import { anApprovedAction, makeActionsNode } from '../../support/actions-node.ts';
+import { mountSmall } from '../../support/full-disk.ts';
 
 describe('what is invalid', () => {
   it.each<[string, Record<string, unknown>, string]>([
@@ -122,6 +123,20 @@ describe('what is invalid', () => {
     expect((await node.reeve('deploy-action')).status).toBe(1);
     expect(performance.now() - startedAtMs).toBeLessThan(60_000);
     expect([node.inbox(), node.ran(), node.quarantine().length]).toEqual([[], ['web'], 200]);
+  });
+
+  it('by being mounted there stays, is told each time, and keeps nothing else from leaving', async () => {
+    const node = makeActionsNode();
+    for (const name of ['A', 'M', 'redeploy-vps-db.json', 'z']) mkdirSync(join(node.places.inbox, name));
+    mountSmall(join(node.places.inbox, 'M'), 'size=16k');
+    mountSmall(join(node.places.inbox, 'redeploy-vps-db.json'), 'size=16k');
+    node.put('web');
+    const first = await node.reeve('deploy-action');
+    expect([first.status, first.stdout]).toEqual([1, expect.stringContaining('EBUSY')]);
+    expect([node.ran(), node.inbox()]).toEqual([['web'], ['M', 'redeploy-vps-db.json']]);
+    const second = await node.reeve('deploy-action');
+    expect([second.status, second.stdout]).toEqual([1, expect.stringContaining('EBUSY')]);
+    expect(node.results().map(({ actionId }) => actionId)).toEqual(['redeploy-vps-db', 'redeploy-vps-web']);
   });
 
   it('is not what another process is just writing there', async () => {

@@ -118,7 +118,7 @@ describe('planDeploys', () => {
     ];
     const open = states.map(([id, marker]) => ({ key: contentKey(id, 'x'), marker }));
     expect(planDeploys(facts([], { open })).map(({ kind }) => kind)).toEqual([
-      ...['settle', 'report', 'close', 'settle', 'close'],
+      ...['settle', 'report', 'close', 'settle'],
     ]);
   });
 
