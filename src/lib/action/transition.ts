@@ -1,6 +1,7 @@
 // One more step in the history of an action, put into its file. All that others have written there stays. Pure.
-import { maxActionBytes, parseAction } from '../deploy-runner/action.ts';
+import { parseAction } from '../deploy-runner/action.ts';
 import type { ActionState } from '../deploy-runner/layout.ts';
+import { maxActionBytes } from '../deploy-runner/names.ts';
 import { InputError } from '../errors.ts';
 
 export type NewTransition = {

@@ -2,7 +2,7 @@
 // disk.
 import { chmod, lstat, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { maxActionBytes } from '../deploy-runner/action.ts';
+import { maxActionBytes } from '../deploy-runner/names.ts';
 import { systemErrorCode } from '../errors.ts';
 import { ensureDirectory } from '../state/directory.ts';
 import { fileError } from '../state/file-error.ts';

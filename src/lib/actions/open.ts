@@ -2,7 +2,7 @@
 // and no more is read than an action may have.
 import { constants, type Dirent, type Stats } from 'node:fs';
 import { lstat, open, opendir } from 'node:fs/promises';
-import { maxActionBytes } from '../deploy-runner/action.ts';
+import { maxActionBytes } from '../deploy-runner/names.ts';
 import { describeError, systemErrorCode } from '../errors.ts';
 import { fileError } from '../state/file-error.ts';
 

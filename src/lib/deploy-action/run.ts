@@ -1,24 +1,15 @@
-// `reeve deploy-action`: performs what the inbox holds, one action after another under one lock, and looks again after each deploy,
-// until nothing is due. Every entry leaves the inbox, whatever it was, and every result leaves for the outbox.
-import { openQuarantine } from '../actions/leave.ts';
+// `reeve deploy-action`: performs what the inbox holds under one lock, so that two never meet. Most looks find nothing, and load no more
+// than that takes.
+import { listOpenKeys } from '../actions/markers.ts';
+import { listEntries } from '../actions/open.ts';
+import { actionPlaces } from '../actions/places.ts';
 import { requireActionsNode } from '../config/rules.ts';
 import type { Context } from '../context.ts';
-import { describeError, ReeveError } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
-import { type ActionsWakeable, writeWake } from '../publish/wake.ts';
-import { appendHistory } from '../state/history.ts';
 import { type RunTeller, recordRun } from '../state/record-run.ts';
 import type { RunStep } from '../state/run-record.ts';
-import { applyStep } from './apply.ts';
-import { gatherFacts } from './gather.ts';
-import { planDeploys } from './plan.ts';
-import { type Result, renderRun, toEvent } from './render.ts';
-import type { Session } from './session.ts';
-import type { Step } from './steps.ts';
 
-/** Within so long after its start a run begins deploys; the next activation goes on. The unit's own limit is higher. */
-export const windowMs = 10 * 60_000;
 /** For a look and what is quick. */
 const quickMs = 120_000;
 
@@ -26,94 +17,21 @@ const quickMs = 120_000;
 export async function runDeployAction(ctx: Context, { waitMs }: { waitMs: number }): Promise<Outcome> {
   const actions = requireActionsNode(ctx.config);
   const work = async (run: RunTeller): Promise<Outcome> => {
-    const quarantine = await openQuarantine(ctx);
-    const tell = (doing: string, forMs: number): Promise<void> => run.tell(stepAt(ctx, doing, forMs));
-    return renderRun(await performInbox({ ctx, actions, quarantine, tell }));
+    if (!(await hasWork(ctx))) return { outcome: 'nothing-to-do', text: [], data: { actions: [] } };
+    const { performInbox } = await import('./inbox.ts');
+    return await performInbox(ctx, actions, (doing, forMs) => run.tell(stepAt(ctx, doing, forMs)));
   };
   const step = stepAt(ctx, 'looking into the inbox', quickMs);
-  return await withLock(ctx, 'deploy-action', () => recordRun(ctx, 'deploy-action', work, { step }), {
-    waitMs,
-  });
+  const record = (): Promise<Outcome> => recordRun(ctx, 'deploy-action', work, { step });
+  return await withLock(ctx, 'deploy-action', record, { waitMs });
+}
+
+async function hasWork(ctx: Context): Promise<boolean> {
+  const { names } = await listEntries(actionPlaces(ctx.paths).inbox, 1);
+  return names.length > 0 || (await listOpenKeys(ctx)).length > 0;
 }
 
 function stepAt({ clock }: Context, name: string, forMs: number): RunStep {
   const now = clock.now();
   return { name, startedAt: now.toISOString(), deadlineAt: new Date(now.getTime() + forMs).toISOString() };
-}
-
-async function performInbox(session: Session): Promise<Result[]> {
-  const { ctx, actions } = session;
-  const endsAtMs = performance.now() + windowMs;
-  const results: Result[] = [];
-  // What could not be done is not tried again by this run: else it would never end.
-  const tried = new Set<string>();
-  for (;;) {
-    const plan = planDeploys(await gatherFacts(ctx, actions));
-    const due = takeDue(plan.filter((step) => !tried.has(identify(step))));
-    const isOver = ctx.signal.aborted || performance.now() > endsAtMs;
-    const steps = isOver ? due.filter(({ kind }) => kind !== 'deploy') : due;
-    if (steps.length === 0) {
-      if (due.length > 0 && !ctx.signal.aborted) await wake(ctx, 'deploy-action');
-      return results;
-    }
-    for (const step of steps) tried.add(identify(step));
-    results.push(...(await performSteps(session, steps)));
-  }
-}
-
-async function performSteps(session: Session, steps: readonly Step[]): Promise<Result[]> {
-  const results: Result[] = [];
-  for (const step of steps) {
-    results.push(await perform(session, step));
-    if (withResult.has(step.kind)) await wake(session.ctx, 'rsync-pull');
-  }
-  return results;
-}
-
-const withResult: ReadonlySet<Step['kind']> = new Set(['settle', 'report', 'refuse', 'deploy']);
-
-/** Each result leaves at once, whatever is still to be done. Best effort: there are timers, too. */
-async function wake({ paths, log }: Context, concern: ActionsWakeable): Promise<void> {
-  await writeWake(paths, concern).catch((error: unknown) => {
-    log.warning(`${concern} is not woken: ${describeError(error)}`);
-  });
-}
-
-/** All that is quick, and one deploy: after it the world is another. */
-function takeDue(steps: readonly Step[]): Step[] {
-  const first = steps.find(({ kind }) => kind === 'deploy');
-  return steps.filter((step) => step.kind !== 'deploy' || step === first);
-}
-
-/** The same thing at every look. */
-function identify(step: Step): string {
-  if (step.kind !== 'set-aside') return `${step.kind} ${step.key}`;
-  return step.names.map(({ path }) => path.toString('latin1')).join('\0');
-}
-
-async function perform(session: Session, step: Step): Promise<Result> {
-  const { ctx } = session;
-  const { log } = ctx;
-  const result = await applyStep(session, step).catch((error: unknown): Result => {
-    if (!(error instanceof ReeveError)) throw error;
-    return { line: describeStep(step), error: describeError(error) };
-  });
-  tellResult(session, result);
-  const about = { at: ctx.clock.now().toISOString(), run: ctx.runId, reason: step.reason };
-  const event = toEvent(result, about);
-  if (event === undefined) return result;
-  // It is in its marker and its result as well.
-  await appendHistory(ctx.paths, [event]).catch((error: unknown) => log.warning(describeError(error)));
-  return result;
-}
-
-function tellResult({ ctx: { log } }: Session, { line, end, error }: Result): void {
-  if (error !== undefined) log.error(`${line}: ${error}`);
-  else if (end !== undefined && end.outcome !== 'succeeded') log.warning(line);
-  else if (line !== '') log.info(line);
-}
-
-function describeStep(step: Step): string {
-  if ('actionId' in step) return `${step.actionId}: cannot ${step.kind} it`;
-  return step.kind === 'set-aside' ? 'cannot empty the inbox' : `cannot ${step.kind} ${step.key}`;
 }

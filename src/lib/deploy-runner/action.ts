@@ -1,7 +1,7 @@
 // An action's file as a typed value. What it has besides the fields below is not looked at, and goes nowhere.
 import * as z from 'zod';
 import { InputError } from '../errors.ts';
-import { actionIdPattern, nodeNamePattern, serviceNamePattern } from './names.ts';
+import { actionIdPattern, maxActionBytes, nodeNamePattern, serviceNamePattern } from './names.ts';
 
 // What checks a few documents and ends is not worth compiling.
 z.config({ jitless: true });
@@ -34,8 +34,6 @@ export type Transition = {
   by: string;
 };
 
-/** Real ones have a few hundred bytes. */
-export const maxActionBytes = 64 * 1024;
 const maxTransitions = 1000;
 
 const optional = <T extends z.ZodType>(shape: T) =>

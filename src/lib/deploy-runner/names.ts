@@ -18,3 +18,6 @@ export function parseActionFileName(name: string): string | undefined {
   const id = name.endsWith('.json') ? name.slice(0, -'.json'.length) : '';
   return actionIdPattern.test(id) ? id : undefined;
 }
+
+/** Of an action's file; real ones have a few hundred bytes. */
+export const maxActionBytes = 64 * 1024;

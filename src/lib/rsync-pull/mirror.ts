@@ -5,7 +5,7 @@ import { listEntries } from '../actions/open.ts';
 import { actionPlaces } from '../actions/places.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import type { BaseContext } from '../context.ts';
-import { maxActionBytes } from '../deploy-runner/action.ts';
+import { maxActionBytes } from '../deploy-runner/names.ts';
 import { type ReeveError, StepError } from '../errors.ts';
 import { buildPullArgs } from '../rsync/args.ts';
 import { type Listed, parseListedLine } from '../rsync/listing.ts';

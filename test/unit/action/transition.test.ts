@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { addTransition, approvalTime } from '../../../src/lib/action/transition.ts';
-import { maxActionBytes, parseAction } from '../../../src/lib/deploy-runner/action.ts';
+import { parseAction } from '../../../src/lib/deploy-runner/action.ts';
+import { maxActionBytes } from '../../../src/lib/deploy-runner/names.ts';
 import { InputError } from '../../../src/lib/errors.ts';
 
 const base = { action_id: 'redeploy-a-b', type: 'redeploy', node: 'a', service: 'b' };

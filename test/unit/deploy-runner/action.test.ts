@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { maxActionBytes, parseAction } from '../../../src/lib/deploy-runner/action.ts';
+import { parseAction } from '../../../src/lib/deploy-runner/action.ts';
 import { contentKey, markerKey, markerKeyPattern } from '../../../src/lib/deploy-runner/key.ts';
-import { parseActionFileName } from '../../../src/lib/deploy-runner/names.ts';
+import { maxActionBytes, parseActionFileName } from '../../../src/lib/deploy-runner/names.ts';
 
 const raw = {
   action_id: 'redeploy-vps-grafana',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { windowMs } from '../../../src/lib/deploy-action/run.ts';
+import { windowMs } from '../../../src/lib/deploy-action/session.ts';
 import { pullMs } from '../../../src/lib/rsync-pull/mirror.ts';
 import { pushMs } from '../../../src/lib/rsync-pull/push.ts';
 import { one, parseUnit, spanMs } from '../../support/unit-files.ts';
