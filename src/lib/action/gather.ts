@@ -59,7 +59,7 @@ async function readAll(
   if (foreign > 0)
     log.warning(`${foreign} names are no action's, and are left alone`, { path: `${root}/${state}` });
   if (isCut)
-    log.warning(`there are more than ${found.length + foreign} names: the others wait`, {
+    log.warning(`there are more than ${found.length} actions: the others wait`, {
       path: `${root}/${state}`,
     });
   return found;

@@ -7,24 +7,22 @@ import { parseActionFileName } from '../deploy-runner/names.ts';
 import { describeError, InputError } from '../errors.ts';
 import type { Found, FoundState } from './facts.ts';
 
-/** More is no list of work for people. */
-const mostEntries = 5000;
+/** Of a directory: names alone cost little, and what is no action's must not hide those that are. */
+const mostNames = 200_000;
+/** More is no list of work for people; the executor comes again. */
+const mostActions = 5000;
 
 export async function readState(root: string, state: ActionState): Promise<FoundState> {
-  const directory = stateDirectory(root, state);
-  const { names, isCut } = await listEntries(directory, mostEntries);
+  const listed = await listEntries(stateDirectory(root, state), mostNames);
+  // What begins with a dot is on its way.
+  const names = listed.names.filter(({ text }) => !text.startsWith('.'));
+  const ids = names.map(({ text }) => parseActionFileName(text)).filter((id) => id !== undefined);
   const found: Found[] = [];
-  let foreign = 0;
-  for (const { text } of names) {
-    const id = parseActionFileName(text);
-    // What begins with a dot is on its way.
-    if (id === undefined) foreign += text.startsWith('.') ? 0 : 1;
-    const one = id === undefined ? undefined : await readAction(root, state, id);
+  for (const id of ids.sort().slice(0, mostActions)) {
+    const one = await readAction(root, state, id);
     if (one !== undefined) found.push(one);
   }
-  // Names sort otherwise: "a-b.json" comes before "a.json".
-  found.sort((a, b) => (a.id < b.id ? -1 : 1));
-  return { found, foreign, isCut };
+  return { found, foreign: names.length - ids.length, isCut: listed.isCut || ids.length > mostActions };
 }
 
 /** Undefined where there is none. Assumes a checked id. */

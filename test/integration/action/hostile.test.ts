@@ -225,3 +225,29 @@ describe('hostile events', () => {
     expect(host.statesOf(actionId)).toStrictEqual(['completed']);
   });
 });
+
+describe('very many files', () => {
+  it('D46 hide no action: neither 20,000 names that are no action, nor as many events', async () => {
+    const host = makeControlHost();
+    const many = (directory: string, format: string): void => {
+      mkdirSync(join(host.dir, directory), { recursive: true });
+      execFileSync('/bin/sh', ['-c', `seq -f '${format}' 20000 | xargs touch`], {
+        cwd: join(host.dir, directory),
+      });
+    };
+    many('homelab/actions/pending', 'Junk-%06.0f.json');
+    many('homelab/actions/approved', 'Junk-%06.0f.json');
+    many('homelab/events/web-1', 'evt-web-1-%013.0f-service_healthy.json');
+    host.propose();
+    const list = await host.reeve('action', 'list', '--json');
+    expect(list.json()).toMatchObject({ outcome: 'partial', actions: [{ id: actionId, state: 'pending' }] });
+    await host.reeve('action', 'approve', actionId, '--yes');
+    await host.reeve('action', 'dispatch');
+    expect(host.names('homelab/actions/deploy/web-1')).toStrictEqual([`${actionId}.json`]);
+    const { key } = host.read('running', actionId).transition_history.at(-1);
+    const { name, content } = aResult({ key });
+    host.write(`homelab/events/web-1/${name}`, content);
+    const settled = await host.reeve('action', 'dispatch', '--settle');
+    expect([settled.status, host.statesOf(actionId)]).toStrictEqual([0, ['completed']]);
+  });
+});
