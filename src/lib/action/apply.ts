@@ -86,6 +86,6 @@ function requireMoved(found: FoundFile, end: MoveEnd): void {
   }
 }
 
-export function toSeconds(now: Date): number {
+function toSeconds(now: Date): number {
   return Math.floor(now.getTime() / 1000);
 }

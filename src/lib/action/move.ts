@@ -58,7 +58,7 @@ export async function moveAction({ root, found, to, text }: Move): Promise<MoveE
 }
 
 /** Where something other than a file lies under an action's name: as it is. */
-export async function isThere(path: string): Promise<boolean> {
+async function isThere(path: string): Promise<boolean> {
   try {
     await lstat(path);
     return true;
@@ -127,7 +127,7 @@ async function writeLike(path: string, text: string, { mode, uid, gid }: Stats):
 }
 
 /** With the owner and the mode of the one that it is made in, from the moment that it is there. */
-export async function makeDirectory(path: string): Promise<void> {
+async function makeDirectory(path: string): Promise<void> {
   if (await isThere(path)) return;
   const parent = dirname(path);
   const staged = await mkdtemp(join(parent, '.reeve-directory-'));
