@@ -21,6 +21,10 @@ export type TwoHosts = {
   readonly node: Host;
   /** A service of the checkout, deployed once as a person does; more lines for its part of the compose file. */
   addService(service: string, lines?: readonly string[]): Promise<void>;
+  /** Has all deploys done by a script of the checkout that only tells who was deployed; services without compose files to speak of. */
+  useTeller(services: readonly string[]): Promise<void>;
+  /** What it has told: names of services, one a deploy. */
+  told(): Promise<string[]>;
   /** As the supervisor does. Gives the action's id. */
   propose(service: string, over?: Readonly<Record<string, unknown>>): Promise<string>;
   approve(actionId: string): Promise<void>;
@@ -32,6 +36,8 @@ export type TwoHosts = {
   container(service: string): Promise<{ id: string; startedAt: string; project: string; mounts: string[] }>;
   cutLink(): void;
   healLink(): void;
+  /** Ends one of the machines at once, boots it again, and plugs the cable in. */
+  losePower(which: 'control' | 'node'): Promise<void>;
   stop(): void;
 };
 
@@ -58,6 +64,9 @@ export async function startTwoHosts(): Promise<TwoHosts> {
 /** A cable between the two: a pair of interfaces, one in each machine's network. */
 export function joinHosts(control: Host, node: Host): void {
   const [here, there] = [control.leader(), node.leader()];
+  // One that is left by a machine that has gone goes with its other end, at some time.
+  inNetwork(here, 'ip link delete link0 2>/dev/null || true');
+  inNetwork(there, 'ip link delete link0 2>/dev/null || true');
   inNetwork(here, `ip link add link0 type veth peer name link0 netns ${there}`);
   inNetwork(here, `ip address add ${addresses.control}/24 dev link0; ip link set link0 up`);
   inNetwork(there, `ip address add ${addresses.node}/24 dev link0; ip link set link0 up`);
@@ -114,6 +123,21 @@ async function introduce(control: Host, node: Host): Promise<void> {
   await node.write('/etc/reeve/ssh/known_hosts', `control ${hostKey.split(' ').slice(0, 2).join(' ')}\n`);
 }
 
+const toldFile = '/var/lib/told';
+/** A line is there as a whole or not at all, and whoever is killed after it has deployed. */
+const tellerText = `#!/bin/sh
+for last; do :; done
+sleep 0.2
+echo "$last" >>${toldFile}
+sync ${toldFile}
+sleep 0.3
+`;
+
+async function writeServices(node: Host, names: readonly string[]): Promise<void> {
+  const list = names.map((name) => `  - name: ${name}\n`).join('');
+  await node.write(`${checkout}/hosts/${nodeName}/services.yaml`, `services:\n${list}`);
+}
+
 function describe(control: Host, node: Host, stop: () => void): TwoHosts {
   const services: string[] = [];
   const stateOf = async (actionId: string): Promise<string | undefined> => {
@@ -129,15 +153,25 @@ function describe(control: Host, node: Host, stop: () => void): TwoHosts {
       const part = [`image: reeve-demo/box:v1`, 'command: ["sleep", "100000"]', 'init: true', ...lines];
       const compose = ['version: "3"', 'services:', '  main:', ...part.map((line) => `    ${line}`), ''];
       await node.write(`${checkout}/services/${service}/docker-compose.yml`, compose.join('\n'));
-      await node.write(
-        `${checkout}/hosts/${nodeName}/services.yaml`,
-        `services:\n${services.map((name) => `  - name: ${name}\n`).join('')}`,
-      );
+      await writeServices(node, services);
       await node.output([
         ...['/opt/reeve/current/scripts/deploy-service.sh', '--node', nodeName],
         ...['--checkout', checkout, service],
       ]);
     },
+    useTeller: async (names) => {
+      services.push(...names);
+      await node.write(`${checkout}/scripts/tell.sh`, tellerText, '0755');
+      await node.sh(`
+        cd ${checkout}
+        for service in ${names.join(' ')}; do
+          mkdir -p services/$service; echo 'services: {}' >services/$service/docker-compose.yml
+        done
+        sed -i 's#"node":#"script":"scripts/tell.sh","node":#' /etc/reeve/reeve.yaml
+      `);
+      await writeServices(node, services);
+    },
+    told: async () => (await node.sh(`cat ${toldFile} 2>/dev/null || true`)).split('\n').filter(Boolean),
     propose: async (service, over = {}) => {
       const actionId = `redeploy-${nodeName}-${service}`;
       const seconds = Math.floor(Date.now() / 1000);
@@ -183,5 +217,9 @@ function describe(control: Host, node: Host, stop: () => void): TwoHosts {
     },
     cutLink: () => inNetwork(node.leader(), 'ip link set link0 down'),
     healLink: () => inNetwork(node.leader(), 'ip link set link0 up'),
+    losePower: async (which) => {
+      await (which === 'node' ? node : control).losePower();
+      joinHosts(control, node);
+    },
   };
 }
