@@ -30,7 +30,7 @@ export type ActionsNode = {
   markers(): string[];
 };
 
-export const services = ['web', 'db', 'node-agent', 'queue'];
+const services = ['web', 'db', 'node-agent', 'queue'];
 
 export function anApprovedAction(
   service: string,

@@ -12,7 +12,7 @@ import type { MarkerContext } from './markers.ts';
 import type { EntryName } from './open.ts';
 import { actionPlaces } from './places.ts';
 
-export const mostKept = 200;
+const mostKept = 200;
 const keptMs = 30 * 24 * 60 * 60_000;
 
 /** What is done with. Nothing is followed. */

@@ -10,6 +10,8 @@ import { killGraceMs, patienceMs, type Session } from './session.ts';
 import type { Step } from './steps.ts';
 
 const againMs = 2_000;
+const lastLines = 20;
+const longestLine = 400;
 
 /** Undefined where another process has begun it. Throws where its end could not be written down. */
 export async function performDeploy(
@@ -29,6 +31,7 @@ export async function performDeploy(
   const scriptEnd = await runScript(session, marker, service);
   const end = toActionEnd(scriptEnd, { startedAt, now: ctx.clock.now(), timeoutMs: actions.timeoutMs });
   const outputTail = renderTail(scriptEnd.output);
+  if (end.outcome === 'failed') tellOutput(session, actionId, outputTail);
   const details = { node: actions.node, end, outputTail };
   // Once: another try at what follows must not tell it under another name.
   const ended = await patiently(session, actionId, () => endMarker(ctx, marker, details));
@@ -36,6 +39,13 @@ export async function performDeploy(
   await patiently(session, actionId, () => reportEnd(ctx, ended));
   if (await isStill(name, key)) await removeEntry(name);
   return end;
+}
+
+/** For whoever looks into the journal: enough to see why. */
+function tellOutput({ ctx }: Session, actionId: string, outputTail: string): void {
+  if (outputTail === '') return;
+  const lines = outputTail.trimEnd().split('\n').slice(-lastLines);
+  for (const line of lines) ctx.log.info(`${actionId} says: ${line.slice(0, longestLine)}`);
 }
 
 /** Nobody else knows how it ended: a disk that is full for a while is waited for. */

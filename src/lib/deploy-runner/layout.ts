@@ -25,7 +25,7 @@ export function statePath(root: string, state: ActionState, actionId: string): s
 }
 
 /** What a node pulls. */
-export function deployDirectory(root: string, node: string): string {
+function deployDirectory(root: string, node: string): string {
   return join(root, 'deploy', node);
 }
 

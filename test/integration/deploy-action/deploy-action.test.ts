@@ -97,8 +97,9 @@ describe('an approved redeploy', () => {
     const node = makeActionsNode();
     node.writeScript(`echo no such image; exit ${code}`);
     node.put('web');
-    const { status, stdout } = await node.reeve('deploy-action');
+    const { status, stdout, stderr } = await node.reeve('deploy-action');
     expect([status, stdout]).toEqual([1, `redeploy-vps-web: failed, ${reason}\n`]);
+    expect(stderr).toContain('redeploy-vps-web says: no such image\n');
     expect(node.results()).toMatchObject([
       { status: 'failed', exitCode: code, reason, outputTail: 'no such image\n' },
     ]);
