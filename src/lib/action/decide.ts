@@ -36,7 +36,8 @@ export async function decideAction(ctx: Context, request: DecideRequest): Promis
   }
   const shown = requirePending(await readEverywhere(root, id), { id, to });
   if ('known' in shown) return await tellKnown(ctx, { root, request });
-  const effect = to === 'approved' ? `${describeEffect(shown.pending)}\n` : '';
+  const effect =
+    to === 'approved' ? `${describeEffect(shown.pending, ctx.config.actions?.resultTimeoutMs)}\n` : '';
   const question = `${describeShortly(shown.pending)}\n${effect}${verbs[to]} it?`;
   if (!(await confirm(ctx, yes, question))) {
     return {
@@ -92,7 +93,10 @@ async function decideShown(
   ]);
   return {
     outcome: 'done',
-    text: [`${id} is ${to} by ${by}`, ...(to === 'approved' ? [describeEffect(found)] : [])],
+    text: [
+      `${id} is ${to} by ${by}`,
+      ...(to === 'approved' ? [describeEffect(found, ctx.config.actions?.resultTimeoutMs)] : []),
+    ],
     data: { action: { ...summarize(found), state: to }, by },
   };
 }

@@ -1,7 +1,8 @@
 // An action in words and as data for people. What stands in it was written by others. Pure.
 import { findApproval } from '../deploy-runner/key.ts';
 import { toLine } from '../report/printable.ts';
-import { type Found, type FoundAction, redeployType, resultTimeoutMs } from './facts.ts';
+import { formatDuration } from '../time.ts';
+import { type Found, type FoundAction, redeployType, usualTimeoutMs } from './facts.ts';
 
 export type Summary = {
   id: string;
@@ -47,13 +48,12 @@ export function toInstant(timestamp: number | string | undefined): string | null
 }
 
 /** What comes of an approval. */
-export function describeEffect({ action }: FoundAction): string {
+export function describeEffect({ action }: FoundAction, timeoutMs = usualTimeoutMs): string {
   const { type, node, service = '?' } = action;
   if (type !== redeployType) {
     return `actions of type ${type} are not carried out by reeve: another executor has to take it`;
   }
-  const minutes = resultTimeoutMs / 60_000;
-  return `node ${node} makes the containers of service ${service} anew, from the checkout that it has; without a result within ${minutes} minutes it has failed`;
+  return `node ${node} makes the containers of service ${service} anew, from the checkout that it has; without a result within ${formatDuration(timeoutMs)} it has failed`;
 }
 
 /** One line for a question. */

@@ -37,7 +37,7 @@ export type Reported = {
 };
 
 /** The executor gives up then: a node has reported before. */
-export const resultTimeoutMs = 900_000;
+export const usualTimeoutMs = 900_000;
 
 /** The only type that is carried out by file; others are another executor's. */
 export const redeployType = 'redeploy';

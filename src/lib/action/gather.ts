@@ -2,11 +2,18 @@
 import type { Context } from '../context.ts';
 import { markerKey } from '../deploy-runner/key.ts';
 import { readResults } from './events.ts';
-import { type Found, type FoundAction, type Reported, readDispatch, redeployType } from './facts.ts';
+import {
+  type Found,
+  type FoundAction,
+  type Reported,
+  readDispatch,
+  redeployType,
+  usualTimeoutMs,
+} from './facts.ts';
 import type { DispatchFacts, SettleFacts } from './plan.ts';
 import { readAction, readState } from './tree.ts';
 
-type GatherContext = Pick<Context, 'log'>;
+type GatherContext = Pick<Context, 'log' | 'config'>;
 
 export async function gatherDispatch(ctx: GatherContext, root: string): Promise<DispatchFacts> {
   const approved = await readAll(ctx, root, 'approved');
@@ -37,7 +44,7 @@ export async function gatherSettle(ctx: GatherContext, root: string): Promise<Se
     for (const [id, results] of await readResults(ctx, root, { node, ids, sinceMs }))
       reported.set(id, results);
   }
-  return { running, reported };
+  return { running, reported, timeoutMs: ctx.config.actions?.resultTimeoutMs ?? usualTimeoutMs };
 }
 
 function groupByNode(running: readonly Found[]): Map<string, FoundAction[]> {

@@ -10,7 +10,6 @@ import {
   type Reported,
   readDispatch,
   redeployType,
-  resultTimeoutMs,
 } from './facts.ts';
 import type { DispatchStep, FinishStep, RefuseStep, WaitStep } from './steps.ts';
 import { addTransition } from './transition.ts';
@@ -47,18 +46,19 @@ export type SettleFacts = {
   running: readonly Found[];
   /** By action id. */
   reported: ReadonlyMap<string, readonly Reported[]>;
+  timeoutMs: number;
 };
 
 export function planSettle(
-  { running, reported }: SettleFacts,
+  { running, reported, timeoutMs }: SettleFacts,
   now: Date,
 ): (FinishStep | RefuseStep | WaitStep)[] {
   return running.filter(isOurs).map((found) => {
-    if (found.kind === 'refused') return settleRefused(found, now);
+    if (found.kind === 'refused') return settleRefused(found, now, timeoutMs);
     const dispatched = readDispatch(found);
     const [first] = findResults(dispatched, found.action.node, reported.get(found.id) ?? []);
     if (first !== undefined) return finishBy(found, first);
-    return settleUnheard(found, dispatched, now);
+    return settleUnheard(found, dispatched, { now, timeoutMs });
   });
 }
 
@@ -90,10 +90,14 @@ function describeApproval({ action }: FoundAction): string {
   return approval === undefined ? 'approved' : `approved by ${approval.by}`;
 }
 
-function settleRefused(found: Found & { kind: 'refused' }, now: Date): RefuseStep | WaitStep {
+function settleRefused(
+  found: Found & { kind: 'refused' },
+  now: Date,
+  timeoutMs: number,
+): RefuseStep | WaitStep {
   const { reason } = found;
   if (!found.isFile) return { kind: 'wait', found, reason, isTrouble: true };
-  const isOver = now.getTime() - found.about.mtimeMs >= resultTimeoutMs;
+  const isOver = now.getTime() - found.about.mtimeMs >= timeoutMs;
   return isOver ? { kind: 'refuse', found, to: 'failed', reason } : { kind: 'wait', found, reason };
 }
 
@@ -107,11 +111,15 @@ function finishBy(found: FoundAction, reported: Reported): FinishStep {
   };
 }
 
-function settleUnheard(found: FoundAction, { atMs }: Dispatched, now: Date): FinishStep | WaitStep {
+function settleUnheard(
+  found: FoundAction,
+  { atMs }: Dispatched,
+  { now, timeoutMs }: { now: Date; timeoutMs: number },
+): FinishStep | WaitStep {
   const waitedMs = now.getTime() - atMs;
   const { node } = found.action;
-  if (waitedMs >= resultTimeoutMs) {
-    const reason = `node ${node} has reported nothing for ${formatDuration(resultTimeoutMs)}`;
+  if (waitedMs >= timeoutMs) {
+    const reason = `node ${node} has reported nothing for ${formatDuration(timeoutMs)}`;
     return { kind: 'finish', found, to: 'failed', reason };
   }
   const waited = formatDuration(Math.max(0, Math.round(waitedMs / 1000) * 1000));

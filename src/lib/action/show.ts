@@ -56,7 +56,7 @@ async function detail(ctx: Context, root: string, found: Found): Promise<Detail>
       ...{ from: from ?? null, to, at: toInstant(timestamp), by, reason: reasons[index] ?? null },
     })),
     ...{ diff: details.diff ?? null, image: details.image ?? null },
-    effect: found.state === 'pending' ? describeEffect(found) : null,
+    effect: found.state === 'pending' ? describeEffect(found, ctx.config.actions?.resultTimeoutMs) : null,
     results: (await readOwnResults(ctx, root, found)).map(({ name, result }) => ({
       ...{ event: name, status: result.status, exitCode: result.exitCode ?? null },
       ...{ reason: result.reason ?? null, finishedAt: result.finishedAt, output: result.outputTail ?? null },

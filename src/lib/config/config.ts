@@ -108,6 +108,8 @@ export type ActionsConfig = {
   user: string;
   /** Control side only: where the state directories are. */
   root?: string;
+  /** Control side: another time than 900 s after which an action without a result has failed. */
+  resultTimeoutMs?: number;
 };
 
 export type HooksConfig = {

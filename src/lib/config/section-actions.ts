@@ -7,15 +7,18 @@ const defaultDeployTimeoutMs = 600_000;
 
 /** The executor on the control side gives up after this long; the node must have reported before. */
 const executorTimeoutMs = 900_000;
+const longestExecutorMs = 24 * 60 * 60_000;
 
 export function readActions(section: Section<ActionsInput>, { overrides }: Surroundings): ActionsConfig {
   const { value } = section;
+  const resultTimeoutMs = readResultTimeout(section, overrides.REDEPLOY_TIMEOUT_SECS);
   return {
     ...readNodeSide(section),
     ...(value.script === undefined ? {} : { script: value.script }),
-    timeoutMs: readTimeout(section, overrides.DEPLOY_TIMEOUT_SECS),
+    timeoutMs: readTimeout(section, overrides.DEPLOY_TIMEOUT_SECS, resultTimeoutMs ?? executorTimeoutMs),
     user: value.user ?? 'root',
     ...(value.root === undefined ? {} : { root: value.root }),
+    ...(resultTimeoutMs === undefined ? {} : { resultTimeoutMs }),
   };
 }
 
@@ -33,23 +36,41 @@ function readNodeSide({
   return { node, pull, push, checkout };
 }
 
-function readTimeout(section: Section<ActionsInput>, override: string | undefined): number {
+/** Undefined where it is what it always is. */
+function readResultTimeout(section: Section<ActionsInput>, override: string | undefined): number | undefined {
+  if (override === undefined) return undefined;
+  const timeoutMs = toWholeSeconds(override) * 1000;
+  if (timeoutMs > 0 && timeoutMs <= longestExecutorMs) return timeoutMs;
+  section.reportOutside(`REDEPLOY_TIMEOUT_SECS must be 1 to ${longestExecutorMs / 1000}, not "${override}"`);
+  return undefined;
+}
+
+/** 0 for what is no number of seconds. */
+function toWholeSeconds(text: string): number {
+  return /^\d{1,9}$/.test(text) ? Number(text) : 0;
+}
+
+function readTimeout(
+  section: Section<ActionsInput>,
+  override: string | undefined,
+  executorMs: number,
+): number {
   if (override !== undefined) {
-    const seconds = /^\d{1,9}$/.test(override) ? Number(override) : 0;
-    const problem = checkTimeout(seconds * 1000);
+    const seconds = toWholeSeconds(override);
+    const problem = checkTimeout(seconds * 1000, executorMs);
     if (problem !== undefined) section.reportOutside(`DEPLOY_TIMEOUT_SECS ${problem}, not "${override}"`);
     return seconds * 1000;
   }
   const timeoutMs = toMs(section.value.timeout) ?? defaultDeployTimeoutMs;
-  const problem = checkTimeout(timeoutMs);
+  const problem = checkTimeout(timeoutMs, executorMs);
   if (problem !== undefined) section.report(['timeout'], `${problem}, not ${section.value.timeout}`);
   return timeoutMs;
 }
 
-function checkTimeout(timeoutMs: number): string | undefined {
+function checkTimeout(timeoutMs: number, executorMs: number): string | undefined {
   if (timeoutMs <= 0) return 'must be more than 0 seconds';
-  if (timeoutMs < executorTimeoutMs) return undefined;
-  return `must be less than the ${executorTimeoutMs / 1000} seconds after which the executor gives up`;
+  if (timeoutMs < executorMs) return undefined;
+  return `must be less than the ${executorMs / 1000} seconds after which the executor gives up`;
 }
 
 /** A hook that its unit cuts off leaves no word of it, and would be called again at each failure. */

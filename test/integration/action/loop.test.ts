@@ -127,6 +127,22 @@ describe('the way of an action', () => {
     );
   });
 
+  it('D40 fails after REDEPLOY_TIMEOUT_SECS where that is set, and says so before', async () => {
+    const host = makeControlHost();
+    host.propose();
+    const run = (...words: string[]) => host.start(words, ['env', 'REDEPLOY_TIMEOUT_SECS=700']).end;
+    expect((await run('action', 'approve', actionId, '--yes')).stdout).toContain(
+      'within 11m 40s it has failed',
+    );
+    await run('action', 'dispatch');
+    host.age(actionId, 690);
+    await run('action', 'settle');
+    expect(host.statesOf(actionId)).toStrictEqual(['running']);
+    host.age(actionId, 11);
+    await run('action', 'settle');
+    expect(host.statesOf(actionId)).toStrictEqual(['failed']);
+  });
+
   it('D42 is another approval where the same id is approved again, and no result of the first one ends it', async () => {
     const host = makeControlHost();
     const keys: string[] = [];

@@ -127,7 +127,7 @@ describe('planDispatch', () => {
 
 describe('planSettle', () => {
   const plan = (running: Found[], now: Date, results: Reported[] = []) =>
-    planSettle({ running, reported: new Map([['redeploy-a-b', results]]) }, now).map(
+    planSettle({ running, reported: new Map([['redeploy-a-b', results]]), timeoutMs: 900_000 }, now).map(
       ({ found: _, ...step }) => step,
     );
   const running = found('running');

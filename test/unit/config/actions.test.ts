@@ -34,6 +34,30 @@ describe('section actions', () => {
     expect(await home.problems({ DEPLOY_TIMEOUT_SECS: seconds })).toEqual([`DEPLOY_TIMEOUT_SECS ${problem}`]);
   });
 
+  it.each([
+    ['1000', 999, []],
+    [
+      '1000',
+      1000,
+      [
+        'DEPLOY_TIMEOUT_SECS must be less than the 1000 seconds after which the executor gives up, not "1000"',
+      ],
+    ],
+    ['600', 599, []],
+    ['0', 5, ['REDEPLOY_TIMEOUT_SECS must be 1 to 86400, not "0"']],
+    ['86401', 5, ['REDEPLOY_TIMEOUT_SECS must be 1 to 86400, not "86401"']],
+    ['1e3', 5, ['REDEPLOY_TIMEOUT_SECS must be 1 to 86400, not "1e3"']],
+  ])(
+    'takes REDEPLOY_TIMEOUT_SECS=%s, which a deploy of %s s has to end before (D40)',
+    async (executor, deploy, problems) => {
+      const home = await createConfigHome(`actions: { ${node} }\n`);
+      const overrides = { REDEPLOY_TIMEOUT_SECS: executor, DEPLOY_TIMEOUT_SECS: String(deploy) };
+      expect(await home.problems(overrides)).toEqual(problems);
+      if (problems.length > 0) return;
+      expect((await home.load(overrides)).actions?.resultTimeoutMs).toBe(Number(executor) * 1000);
+    },
+  );
+
   it('refuses a timeout that outlives the executor (D40)', async () => {
     const home = await createConfigHome(`actions: { ${node}, timeout: 15m }\n`);
     expect(await home.problems()).toEqual([
