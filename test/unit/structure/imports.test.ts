@@ -125,7 +125,7 @@ describe('the bundle', () => {
     return async () => {
       for (const hook of clean) await hook();
     };
-  });
+  }, 60_000);
 
   /** Files of a command with all that they load, at once or later: but no other command, which what they share would load. */
   function loadedBy(command: string): string[] {
