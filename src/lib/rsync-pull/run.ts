@@ -32,7 +32,8 @@ export async function runRsyncPull(ctx: Context, { waitMs }: { waitMs: number })
   return await withLock(ctx, 'rsync-pull', record, { waitMs });
 }
 
-type Pulled = Applied & { news: readonly LeftEntry[] };
+/** `stray`: how many entries at the source are left alone, told before or now. */
+type Pulled = Applied & { news: readonly LeftEntry[]; stray: number };
 
 async function pullActions(ctx: Context, actions: ActionsConfig): Promise<Pulled> {
   const { error, ...mirror } = await updateMirror(ctx, actions);
@@ -42,7 +43,7 @@ async function pullActions(ctx: Context, actions: ActionsConfig): Promise<Pulled
   if (error !== undefined) applied.errors.unshift(error);
   // What is there no longer is known only from a whole list.
   const news = mirror.listed === undefined ? [] : await tellStrays(ctx, plan.strays);
-  return { ...applied, news };
+  return { ...applied, news, stray: plan.strays.length };
 }
 
 /** Best effort: its timer comes anyway. */
@@ -83,7 +84,7 @@ function throwErrors(errors: readonly ReeveError[]): void {
   throw new StepError(message, { code: 'pull' });
 }
 
-function renderOutcome({ handedOver, refused, news }: Pulled, sent: readonly string[]): Outcome {
+function renderOutcome({ handedOver, refused, news, stray }: Pulled, sent: readonly string[]): Outcome {
   const left = news.map(({ name, reason }) => ({ name, reason }));
   const isIdle = [handedOver, refused, left, sent].every(({ length }) => length === 0);
   const isWhole = refused.length === 0 && left.length === 0;
@@ -95,7 +96,8 @@ function renderOutcome({ handedOver, refused, news }: Pulled, sent: readonly str
       ...left.map(({ name, reason }) => `left at the source: ${JSON.stringify(name)}: ${reason}`),
       ...sent.map((name) => `sent: ${name}`),
       ...(isIdle ? ['nothing new, and nothing to send'] : []),
+      ...(stray > left.length ? [`entries at the source that are no actions: ${stray}`] : []),
     ],
-    data: { handedOver, refused, left, sent },
+    data: { handedOver, refused, left, sent, stray },
   };
 }
