@@ -8,6 +8,7 @@ import { ConfigError, describeError, InputError, UnavailableError } from '../err
 import { readHolds } from '../hold/holds.ts';
 import type { Check } from './check.ts';
 import { type Finding, failure, formatBytes, ok, orOk, skipped, warning } from './finding.ts';
+import { gatherActions, gatherControl } from './gather-actions.ts';
 import { gatherAgents } from './gather-agents.ts';
 import { gatherBackups } from './gather-backups.ts';
 import { gatherCommands, gatherProxy } from './gather-commands.ts';
@@ -25,6 +26,7 @@ import { gatherJobs } from './gather-jobs.ts';
 import { gatherFailures, gatherLocks, gatherRuns } from './gather-runs.ts';
 import { gatherStore } from './gather-store.ts';
 import { gatherPendingChanges } from './gather-units.ts';
+import { judgeActions, judgeControl } from './judge-actions.ts';
 import { judgeAgents } from './judge-agents.ts';
 import { judgeBackups } from './judge-backups.ts';
 import { judgeBalancer } from './judge-balancer.ts';
@@ -87,6 +89,7 @@ export const checks: readonly Check[] = [
     name: 'proxy',
     run: forCommands(async (world, commands) => judgeProxy(await gatherProxy(world, commands))),
   },
+  { name: 'actions', run: checkActions },
   { name: 'units', run: checkUnits },
   { name: 'agents', run: async (world) => judgeAgents(await gatherAgents(world)) },
   { name: 'runs', run: async (world) => judgeRuns(await gatherRuns(world), world.now) },
@@ -141,6 +144,17 @@ function forCommands(run: (world: World, commands: CommandsConfig) => Promise<Fi
     const { commands } = world.config ?? {};
     return commands === undefined ? [] : await run(world, commands);
   };
+}
+
+/** A machine may be a node, a control host, or both. */
+async function checkActions(world: World): Promise<Finding[]> {
+  const { actions } = world.config ?? {};
+  if (actions === undefined) return [];
+  const { root } = actions;
+  return [
+    ...(actions.node === '' ? [] : judgeActions(await gatherActions(world, actions), world.now)),
+    ...(root === undefined ? [] : judgeControl(await gatherControl(world, { ...actions, root }), world.now)),
+  ];
 }
 
 async function checkStore(world: World): Promise<Finding[]> {
