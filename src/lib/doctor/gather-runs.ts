@@ -38,7 +38,7 @@ export async function gatherRuns(world: World): Promise<RunFacts> {
 const windowMs = 15 * 60_000;
 
 function expectedRuns({ config }: World): ExpectedRun[] {
-  const { cluster, jobs } = config ?? {};
+  const { cluster, jobs, actions } = config ?? {};
   const isNode = cluster?.nodeId !== undefined;
   const has = (role: 'app' | 'edge'): boolean => isNode && cluster.roles.includes(role);
   const { tickMs = 0, edgeMs = 0 } = cluster?.intervals ?? {};
@@ -49,7 +49,18 @@ function expectedRuns({ config }: World): ExpectedRun[] {
     ...(beats.length === 0 ? [] : [{ concern: 'heartbeat', everyMs: Math.min(...beats) }]),
     ...(isNode && cluster.notify === 'sns' ? [{ concern: 'listen', everyMs: windowMs }] : []),
     ...(jobs === undefined ? [] : [{ concern: 'claim', everyMs: windowMs }]),
+    ...(actions === undefined ? [] : listActionRuns(actions)),
   ];
+}
+
+/** As often as their timers come, and for the first and the last as long as one with much to do takes. */
+function listActionRuns({ node, root }: NonNullable<Config['actions']>): ExpectedRun[] {
+  const ofNode = [
+    { concern: 'rsync-pull', everyMs: 120_000 },
+    { concern: 'deploy-action', everyMs: 5 * 60_000 },
+  ];
+  const ofControl = [{ concern: 'action', command: 'action dispatch --settle', everyMs: 60_000 }];
+  return [...(node === '' ? [] : ofNode), ...(root === undefined ? [] : ofControl)];
 }
 
 function listBeats({ cluster, jobs, commands }: Partial<Config>): number[] {

@@ -34,7 +34,12 @@ function judgeHolder({ name, holder }: LockFacts, now: Date): Finding {
 }
 
 /** A concern that should run by itself, and within what time it should have had a good run. */
-export type ExpectedRun = { concern: string; everyMs: number };
+export type ExpectedRun = {
+  concern: string;
+  /** What a person runs, where it is not called as the concern is. */
+  command?: string;
+  everyMs: number;
+};
 
 export type RunFacts = {
   runs: readonly RunRecord[];
@@ -62,7 +67,7 @@ export function judgeRuns(facts: RunFacts, now: Date): Finding[] {
 }
 
 function judgeFreshness(
-  { concern, everyMs }: ExpectedRun,
+  { concern, command = concern, everyMs }: ExpectedRun,
   { runs, hasTimers, timersForMs }: RunFacts,
   now: Date,
 ): Finding[] {
@@ -77,7 +82,7 @@ function judgeFreshness(
     ? `${concern} has had no good run yet`
     : `the last good run of ${concern} is ${describeAge(ageMs)}`;
   const what = `${last}, and one is due every ${formatDuration(everyMs)}`;
-  if (!hasTimers) return [warning(what, { fix: `\`reeve ${concern}\`, or install the units` })];
+  if (!hasTimers) return [warning(what, { fix: `\`reeve ${command}\`, or install the units` })];
   return [failure(what, { fix: `journalctl -u reeve-${concern} -n 50 tells why` })];
 }
 
@@ -93,8 +98,9 @@ function judgeLastRun(
   const what = `the last run of ${concern} ended with ${exitCode}${error === undefined ? '' : `: ${error}`}`;
   const journal = `journalctl -g ${runId} has the whole story, unless it was run by hand`;
   // What comes again by itself may be run at any time.
-  if (!expected.some((one) => one.concern === concern)) return [failure(what, { fix: journal })];
-  const fix = `run \`reeve ${concern}\`: it says why${hasTimers ? `, and ${journal}` : ''}`;
+  const wanted = expected.find((one) => one.concern === concern);
+  if (wanted === undefined) return [failure(what, { fix: journal })];
+  const fix = `run \`reeve ${wanted.command ?? concern}\`: it says why${hasTimers ? `, and ${journal}` : ''}`;
   return [failure(what, { fix })];
 }
 

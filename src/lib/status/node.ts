@@ -12,6 +12,7 @@ import { readPublished } from '../publish/status-writer.ts';
 import { foldLines, renderTable } from '../report/table.ts';
 import { type RunRecord, readRuns } from '../state/run-record.ts';
 import { formatDuration } from '../time.ts';
+import type { ActionsView } from './actions.ts';
 import { ago } from './ago.ts';
 import {
   type BackupsView,
@@ -43,6 +44,8 @@ type NodeView = {
   jobs: { text: readonly string[]; data: JobsView } | undefined;
   /** The same of commands. */
   commands: { text: readonly string[]; data: CommandsView } | undefined;
+  /** The same of actions, on a node of theirs or a control host. */
+  actions: { text: readonly string[]; data: ActionsView } | undefined;
   locks: readonly HeldLock[];
   holds: readonly Hold[];
 };
@@ -63,6 +66,7 @@ export async function showNode(ctx: Context): Promise<Outcome> {
     backups: await readBackupsView(ctx, now),
     jobs: await readJobs(ctx, now, runs),
     commands: await readCommands(ctx, now),
+    actions: await readActions(ctx, now),
     locks: locks
       .filter(({ held }) => held)
       .map(({ name, holder }) => ({ name, holder: describeHolder(holder, now) })),
@@ -85,6 +89,7 @@ export async function showNode(ctx: Context): Promise<Outcome> {
       backups: describeBackups(view.backups, now),
       ...(view.jobs && { jobs: view.jobs.data }),
       ...(view.commands && { commands: view.commands.data }),
+      ...(view.actions && { actions: view.actions.data }),
       concerns: view.runs,
       locks: view.locks,
       holds: view.holds,
@@ -104,9 +109,9 @@ async function readEdge(ctx: Context): Promise<EdgeView | undefined> {
   };
 }
 
-/** A node of jobs or of commands alone publishes nothing, also where its section cluster names no more than the engine. */
-function isAppOrNone({ cluster, jobs, commands }: Context['config']): boolean {
-  const isOther = jobs !== undefined || commands !== undefined;
+/** A node of jobs, commands or actions alone publishes nothing, also where its section cluster names no more than the engine. */
+function isAppOrNone({ cluster, jobs, commands, actions }: Context['config']): boolean {
+  const isOther = [jobs, commands, actions].some((section) => section !== undefined);
   if (cluster === undefined) return !isOther;
   if (cluster.nodeId === undefined && isOther) return false;
   return !cluster.roles.includes('edge') || cluster.roles.includes('app');
@@ -129,6 +134,15 @@ async function readCommands(ctx: Context, now: Date): Promise<NodeView['commands
   const { readCommandsView, renderCommandsView } = await import('./commands.ts');
   const data = await readCommandsView(ctx, commands);
   return { text: renderCommandsView(data, now), data };
+}
+
+/** Loaded only where there are any. */
+async function readActions(ctx: Context, now: Date): Promise<NodeView['actions']> {
+  const { actions } = ctx.config;
+  if (actions === undefined) return undefined;
+  const { readActionsView, renderActionsView } = await import('./actions.ts');
+  const data = await readActionsView(ctx, actions);
+  return { text: renderActionsView(data, now), data };
 }
 
 async function readConcerns(ctx: Context, now: Date): Promise<ConcernView[]> {
@@ -167,6 +181,7 @@ function renderNode(view: NodeView): string[] {
     ...renderBackups(view.backups, now),
     ...(view.jobs?.text ?? []),
     ...(view.commands?.text ?? []),
+    ...(view.actions?.text ?? []),
     ...renderRuns(runs, now),
     ...locks.map(({ name, holder }) => `lock ${name}: held by ${holder}`),
     ...holds.map(({ target, until, reason }) => `hold ${target}: until ${until}: ${reason}`),

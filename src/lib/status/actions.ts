@@ -1,0 +1,126 @@
+// How this machine stands with actions: what waits here, what runs, what ended last; on a control host how many are in which state.
+// Read-only.
+import { requireRoot } from '../action/root.ts';
+import { surveyControl } from '../action/survey.ts';
+import { type LastAction, type NodeSurvey, readLastEnd, surveyNode } from '../actions/survey.ts';
+import type { ActionsConfig } from '../config/config.ts';
+import type { Context } from '../context.ts';
+import { describeError, ReeveError } from '../errors.ts';
+import { foldLines } from '../report/table.ts';
+import { formatDuration } from '../time.ts';
+import { ago } from './ago.ts';
+
+export type ActionsView = {
+  /** Null on a machine that has the control side alone. */
+  node: NodeView | null;
+  /** Null on a machine that is no control host. */
+  control: ControlView | null;
+};
+
+type NodeView = {
+  name: string;
+  inbox: number;
+  /** Begun, and not ended as far as anybody knows. */
+  running: readonly { actionId: string; service: string | null; startedAt: string | null }[];
+  /** Results that have not been sent, and since when the oldest waits. */
+  outbox: number;
+  unsentSince: string | null;
+  /** Ended, and not in the outbox yet. */
+  untold: readonly string[];
+  /** Approvals whose marker cannot be read. */
+  damaged: readonly string[];
+  quarantined: number;
+  /** Null as well where there are too many to look for it. */
+  last: LastAction | null;
+};
+
+type ControlView =
+  | {
+      root: string;
+      pending: number;
+      approved: number;
+      running: number;
+      /** Past the time after which they have failed. */
+      late: readonly string[];
+    }
+  | { root: string; error: string };
+
+export async function readActionsView(ctx: Context, actions: ActionsConfig): Promise<ActionsView> {
+  const { node, root } = actions;
+  const [ofNode, ofControl] = await Promise.all([
+    node === '' ? null : readNode(ctx, node),
+    root === undefined ? null : readControl(ctx, { ...actions, root }),
+  ]);
+  return { node: ofNode, control: ofControl };
+}
+
+async function readNode(ctx: Context, name: string): Promise<NodeView> {
+  const [{ inbox, outbox, quarantine, open }, last] = await Promise.all([surveyNode(ctx), readLastEnd(ctx)]);
+  const named = (state: NodeSurvey['open'][number]['state']): string[] =>
+    open.filter((one) => one.state === state).map(({ actionId }) => actionId);
+  return {
+    ...{ name, inbox: inbox.count, outbox: outbox.count },
+    running: open
+      .filter(({ state }) => state === 'started')
+      .map(({ actionId, service = null, at = null }) => ({ actionId, service, startedAt: at })),
+    unsentSince: outbox.sinceMs === undefined ? null : new Date(outbox.sinceMs).toISOString(),
+    ...{ untold: named('ended'), damaged: named('damaged') },
+    ...{ quarantined: quarantine.length, last: last ?? null },
+  };
+}
+
+/** A tree that cannot be read hides nothing of the rest. */
+async function readControl(ctx: Context, actions: ActionsConfig & { root: string }): Promise<ControlView> {
+  const { root } = actions;
+  try {
+    await requireRoot(ctx);
+    const { pending, approved, running, late } = await surveyControl(actions, ctx.clock.now());
+    return { root, pending, approved, running, late: late.map(({ id }) => id) };
+  } catch (error) {
+    if (!(error instanceof ReeveError)) throw error;
+    return { root, error: describeError(error) };
+  }
+}
+
+export function renderActionsView({ node, control }: ActionsView, now: Date): string[] {
+  return [
+    ...(node === null ? [] : renderNode(node, now)),
+    ...(control === null ? [] : renderControl(control)),
+  ];
+}
+
+function renderNode(view: NodeView, now: Date): string[] {
+  const { name, inbox, outbox, unsentSince, running, untold, damaged, quarantined, last } = view;
+  const oldest = unsentSince === null ? '' : `, the oldest from ${ago(unsentSince, now)}`;
+  const counts = [
+    `${inbox} in the inbox`,
+    `${running.length} running`,
+    `${outbox} to send${oldest}`,
+    ...(quarantined === 0 ? [] : [`${quarantined} quarantined`]),
+  ];
+  return [
+    `actions of node ${name}: ${counts.join(', ')}`,
+    ...running.map(({ actionId, startedAt }) => {
+      const forMs = Math.max(0, now.getTime() - Date.parse(startedAt ?? ''));
+      return `action ${actionId}: running${Number.isNaN(forMs) ? '' : ` for ${formatDuration(forMs)}`}`;
+    }),
+    ...(untold.length === 0 ? [] : [`actions without a result in the outbox: ${untold.join(', ')}`]),
+    ...(damaged.length === 0 ? [] : [`actions whose marker is damaged: ${damaged.join(', ')}`]),
+    renderLast(last, now),
+  ];
+}
+
+function renderLast(last: LastAction | null, now: Date): string {
+  if (last === null) return 'last action: none that is known';
+  const { actionId, outcome, endedAt, reason } = last;
+  return `last action: ${actionId} ${outcome} ${ago(endedAt, now)}${reason === undefined ? '' : `: ${foldLines(reason)}`}`;
+}
+
+function renderControl(view: ControlView): string[] {
+  if ('error' in view) return [`control host of actions: ${foldLines(view.error)}`];
+  const { pending, approved, running, late } = view;
+  return [
+    `control host of actions: ${pending} pending, ${approved} approved, ${running} running`,
+    ...(late.length === 0 ? [] : [`actions running past their time: ${late.join(', ')}`]),
+  ];
+}

@@ -1,0 +1,93 @@
+// What `status` says of actions, on a node of theirs and on a control host.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { makeActionsNode } from '../../support/actions-node.ts';
+import { makeControlHost } from '../../support/control-host.ts';
+import { makeMachine } from '../../support/machine.ts';
+
+const first = (stdout: string, count: number): string[] => stdout.split('\n').slice(0, count);
+
+it('tells what waits, what ended last, and what was refused (D43, D45)', async () => {
+  const node = makeActionsNode();
+  const empty = await node.reeve('status');
+  expect([empty.status, first(empty.stdout, 3)]).toEqual([
+    0,
+    [
+      'actions of node vps: 0 in the inbox, 0 running, 0 to send',
+      'last action: none that is known',
+      'no concern has run yet',
+    ],
+  ]);
+  node.writeScript('exit 4');
+  node.put('web');
+  writeFileSync(join(node.places.inbox, 'README'), 'no action');
+  await node.reeve('deploy-action');
+  node.put('db');
+  const shown = await node.reeve('status');
+  expect(first(shown.stdout, 2)).toEqual([
+    expect.stringMatching(
+      /^actions of node vps: 1 in the inbox, 0 running, 1 to send, the oldest from .+ ago, 1 quarantined$/,
+    ),
+    expect.stringMatching(/^last action: redeploy-vps-web failed .+ ago: exit status 4 \(verify\)$/),
+  ]);
+  const json = JSON.parse((await node.reeve('status', '--json')).stdout);
+  expect(json.actions).toMatchObject({
+    node: {
+      ...{ name: 'vps', inbox: 1, running: [], outbox: 1, untold: [], damaged: [], quarantined: 1 },
+      last: { actionId: 'redeploy-vps-web', service: 'web', outcome: 'failed' },
+    },
+    control: null,
+  });
+  expect(node.inbox(), 'and changes nothing').toEqual(['redeploy-vps-db.json']);
+});
+
+it('tells what is running, for how long, and which marker nobody can read', async () => {
+  const node = makeActionsNode();
+  mkdirSync(node.places.markers, { recursive: true });
+  const write = (service: string, content: object | string): void => {
+    const key = `redeploy-vps-${service}-${'0'.repeat(64)}`;
+    const text = typeof content === 'string' ? content : JSON.stringify({ ...content, key });
+    writeFileSync(join(node.places.markers, `${key}.json`), text);
+    writeFileSync(join(node.places.markers, `${key}.open`), '');
+  };
+  const startedAt = new Date(Date.now() - 120_000).toISOString();
+  const about = { version: 1, actionId: 'redeploy-vps-web', actionType: 'redeploy', run: 'run-1' };
+  write('web', { ...about, service: 'web', state: { kind: 'started', startedAt } });
+  write('db', '{');
+  const { stdout } = await node.reeve('status');
+  expect(first(stdout, 3)).toEqual([
+    'actions of node vps: 0 in the inbox, 1 running, 0 to send',
+    expect.stringMatching(/^action redeploy-vps-web: running for 2m/),
+    'actions whose marker is damaged: redeploy-vps-db',
+  ]);
+});
+
+it('counts what is open on a control host, and tells of a tree that is gone', async () => {
+  const host = makeControlHost();
+  const id = host.propose();
+  host.propose({ action_id: 'redeploy-web-1-shop', service: 'shop' });
+  await host.reeve('action', 'approve', id, '--yes');
+  await host.reeve('action', 'dispatch');
+  const line = 'control host of actions: 1 pending, 0 approved, 1 running';
+  expect(first((await host.reeve('status')).stdout, 1)).toEqual([line]);
+  host.age(id, 1_000);
+  expect(first((await host.reeve('status')).stdout, 2)).toEqual([
+    line,
+    `actions running past their time: ${id}`,
+  ]);
+  const json = (await host.reeve('status', '--json')).json();
+  expect(json.actions).toEqual({
+    node: null,
+    control: { root: host.root, pending: 1, approved: 0, running: 1, late: [id] },
+  });
+  rmSync(host.root, { recursive: true });
+  expect(first((await host.reeve('status')).stdout, 1)).toEqual([
+    `control host of actions: there is no directory ${host.root}, which actions.root names`,
+  ]);
+});
+
+it('says nothing of actions where the configuration has none', async () => {
+  const status = await makeMachine().reeve('status', '--json');
+  expect(JSON.parse(status.stdout)).not.toHaveProperty('actions');
+});
