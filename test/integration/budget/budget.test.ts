@@ -1,8 +1,10 @@
 // What each command may cost, compared with test/fixtures/budget.json. `REEVE_UPDATE_BUDGET=1` writes that file anew:
 // read the difference, and say in the commit why it is worth it.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { makeActionsNode } from '../../support/actions-node.ts';
+import { makeControlHost } from '../../support/control-host.ts';
 import { edgeId, startEdge, type TestEdge } from '../../support/edge.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { type EngineProxy, startEngineProxy } from '../../support/engine-proxy.ts';
@@ -39,6 +41,14 @@ const jobCommands: Readonly<Record<string, (runs: JobRuns) => string[]>> = {
   'api jobs': () => ['api', 'jobs', '--listen', '127.0.0.1:0', '--idle', '0.01'],
   'claim --window 0': () => ['claim', '--window', '0'],
   'job run JOB': (runs) => ['job', 'run', runs.claim({ command: 'true' }).payload.job_id],
+};
+
+/** Of looks that find nothing: they come each 15 or 30 seconds. */
+const actionCommands: Readonly<Record<string, () => Place>> = {
+  'rsync-pull': makeQuietNode,
+  'deploy-action': makeQuietNode,
+  'action dispatch --settle': makeQuietControl,
+  'action list': makeQuietControl,
 };
 
 const cleaners: (() => void | Promise<void>)[] = [];
@@ -86,6 +96,13 @@ describe('the budget of', () => {
     keepBudget(command, { ...footprint, engine });
   });
 
+  it.each(Object.keys(actionCommands))('reeve %s is kept', async (command) => {
+    const place: Place = actionCommands[command]?.() ?? node;
+    const words = command.split(' ');
+    await startProcess(inject('reeveBin'), words, { ...environmentOf(place), ...place.env }).ended;
+    keepBudget(command, await takeFootprint(place, proxy, words));
+  });
+
   function keepBudget(command: string, footprint: Footprint): void {
     measured[command] = withHeadroom(footprint);
     if (!updating) expect(overruns(command, footprint)).toEqual([]);
@@ -108,6 +125,21 @@ describe('the time of', () => {
     expect(times.reeve / times.empty).toBeLessThanOrEqual(most);
   });
 });
+
+function makeQuietNode(): Place {
+  const { root, env } = makeActionsNode();
+  for (const name of ['source', 'events']) mkdirSync(join(root, name));
+  return { ...placeIn(root), env };
+}
+
+function makeQuietControl(): Place {
+  const { dir, environment } = makeControlHost();
+  return { ...placeIn(dir), env: environment };
+}
+
+function placeIn(root: string): Place {
+  return { root, nodeId: 'no-node', storeDir: join(root, 'store'), stateDir: join(root, 'state') };
+}
 
 /** One that has nothing to do, with the balancer that asks for more. */
 async function startQuietEdge(): Promise<TestEdge & Place> {
