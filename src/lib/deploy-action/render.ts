@@ -40,11 +40,13 @@ export function toEvent(
   const { end, actionId, service } = result;
   if (end === undefined) return undefined;
   const { reason, ...when } = about;
+  // Of both, people are shown one.
+  const name = (text: string): string => (actionId === undefined ? text : `${actionId}: ${text}`);
   return {
     ...{ ...when, concern: 'deploy-action', action: 'redeploy' },
     ...(service === undefined ? {} : { service }),
-    reason: actionId === undefined ? reason : `${actionId}: ${reason}`,
+    reason: name(reason),
     outcome: outcomes[end.outcome],
-    ...(end.reason === undefined || end.outcome === 'succeeded' ? {} : { error: end.reason }),
+    ...(end.reason === undefined || end.outcome === 'succeeded' ? {} : { error: name(end.reason) }),
   };
 }

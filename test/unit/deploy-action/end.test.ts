@@ -101,7 +101,7 @@ describe('a run', () => {
     });
   });
 
-  it('is in the history with its reason', () => {
+  it('is in the history with its reason, under its name in whichever text is shown', () => {
     const about = { at: startedAt, run: 'r', reason: 'approved by webui' };
     expect(toEvent(good, about)).toEqual({
       ...{ at: startedAt, run: 'r', concern: 'deploy-action', action: 'redeploy', service: 'web' },
@@ -109,7 +109,7 @@ describe('a run', () => {
     });
     expect(toEvent(bad, { ...about, reason: 'no' })).toEqual({
       ...{ at: startedAt, run: 'r', concern: 'deploy-action', action: 'redeploy' },
-      ...{ reason: 'b: no', outcome: 'refused', error: 'no' },
+      ...{ reason: 'b: no', outcome: 'refused', error: 'b: no' },
     });
     expect(toEvent({ line: '' }, about)).toBeUndefined();
   });
