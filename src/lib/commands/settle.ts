@@ -3,7 +3,7 @@
 import { errorTexts } from '../agenda/wire.ts';
 import type { BaseContext } from '../context.ts';
 import { BusyError, describeError } from '../errors.ts';
-import { readStartTime } from '../host/processes.ts';
+import { readStartTime, signalGroup } from '../host/processes.ts';
 import { acquireLock } from '../lock/flock.ts';
 import { commandLock } from '../lock/names.ts';
 import { isCancelled, readRecord, removeCommand, writeRecord } from './book.ts';
@@ -90,11 +90,7 @@ export async function settle(
 export function endLedGroup({ state }: CommandRecord): void {
   // Only while its leader is there: else the number may be another's.
   if (state.kind !== 'running' || state.group === undefined || !isAlive(state.group)) return;
-  try {
-    process.kill(-state.group.pid, 'SIGKILL');
-  } catch {
-    // Gone meanwhile.
-  }
+  signalGroup(state.group.pid, 'SIGKILL');
 }
 
 /** Undefined where another has it. The lock's file goes with it: the command has ended, or is no more. */

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import { waitUntil } from '../abort.ts';
 import { describeError, systemErrorCode } from '../errors.ts';
 import type { Argv } from '../exec/run.ts';
+import { signalGroup } from '../host/processes.ts';
 import { type StageEnd, stageText } from './stage.ts';
 
 export type CommandSpec = {
@@ -151,14 +152,4 @@ const startErrors: Readonly<Record<string, string>> = {
 
 function explainRun(program: string, code: string): string {
   return `cannot run ${JSON.stringify(program)}: ${startErrors[code] ?? code}`;
-}
-
-/** False where nothing is left of it: it has its number as long as one of it is. */
-export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
-  try {
-    process.kill(-pid, signal);
-    return true;
-  } catch {
-    return false;
-  }
 }
