@@ -6,11 +6,11 @@ import { deleteCommand } from '../commands/delete.ts';
 import { lookAtCommand } from '../commands/look.ts';
 import { type OpenOptions, openCommand } from '../commands/open.ts';
 import { commandKey } from '../commands/records.ts';
-import type { Turns } from '../commands/turns.ts';
 import { requireSection } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { UnavailableError } from '../errors.ts';
 import { type Answer, ApiError, type ApiRequest, type Route, readJsonBody } from '../server/route.ts';
+import type { Turns } from '../turns.ts';
 import { createRoom } from './room.ts';
 
 export function jobsRoutes(ctx: Context, turns: Turns): Route[] {
