@@ -6,6 +6,9 @@ import type { ClusterConfig, Config, Role } from './config.ts';
 /** A reader of the store calls a node stale when its status is older than this. */
 export const staleWindowMs = 60_000;
 
+/** Without `commands.proxy_drain_timeout`, and where it cannot be read. The shipped unit of the proxy has its time to stop by it. */
+export const defaultDrainMs = 30_000;
+
 type SectionName = 'cluster' | 'jobs' | 'commands' | 'actions';
 
 export type NodeConfig = ClusterConfig & { nodeId: string; agentId: string };

@@ -1,6 +1,7 @@
 // The section `commands`: agenda-node's keys, rules and defaults, the user that commands run as, and the API's certificate.
 import type { CommandsConfig } from './config.ts';
 import { isLoopback, isPublicBind, type ListenAddress, parseSocketAddress } from './listen.ts';
+import { defaultDrainMs } from './rules.ts';
 import type { CommandsInput } from './schema.ts';
 import { given, isWebUrl, type Section, toMsOr } from './section.ts';
 
@@ -19,7 +20,7 @@ export function readCommands(section: CommandsSection): CommandsConfig {
     heartbeatIntervalMs: toMsOr(value.heartbeat_interval, 15_000),
     maxOutputBytes: readOutputLimit(section),
     jobRetentionMs: toMsOr(value.job_retention, 3_600_000),
-    proxyDrainTimeoutMs: toMsOr(value.proxy_drain_timeout, 30_000),
+    proxyDrainTimeoutMs: toMsOr(value.proxy_drain_timeout, defaultDrainMs),
     user: value.user ?? 'root',
     liveOutput: value.live_output ?? false,
     ...readTls(section),
