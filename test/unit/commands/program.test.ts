@@ -37,6 +37,14 @@ describe('help', () => {
     });
   });
 
+  it('lists each first word that has something for people, and no other', async () => {
+    const listed = [...(await helpOf('--help')).matchAll(/^ {2}([a-z]+)(?: |$)/gm)].map(([, word]) => word);
+    const shown = commands.filter(({ hidden }) => hidden !== true).map(({ path }) => path.split(' ', 1)[0]);
+    expect(listed.sort()).toEqual([...new Set(shown)].sort());
+    expect(listed).not.toContain('command');
+    expect(await helpOf('command', 'run', '--help')).toContain('Usage: reeve command run');
+  });
+
   it('has a line for every first word', () => {
     const words = new Set(commands.map(({ path }) => path.split(' ', 1)[0] as string));
     const told = (word: string) =>
