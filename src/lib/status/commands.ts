@@ -54,14 +54,15 @@ export async function readCommandsView(ctx: Context, commands: CommandsConfig): 
 async function readProxy(ctx: Context): Promise<CommandsView['proxy']> {
   const instances = [...(await readInstances(ctx))].map(([instance, port]) => ({ instance, port }));
   const known = { instances, draining: await readDraining(ctx) };
-  const absent = { ...known, running: false, activeTunnels: null, workers: 0 };
+  const absent = { running: false, activeTunnels: null, workers: 0 };
   try {
     const tunnels = await countTunnels(ctx).catch(ignoreAbsence);
-    if (tunnels === undefined) return absent;
+    // A start ends the drain before.
+    if (tunnels === undefined) return { instances, draining: false, ...absent };
     return { ...known, running: true, activeTunnels: tunnels.total, workers: tunnels.workers.length };
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
-    return { ...absent, error: describeError(error) };
+    return { ...known, ...absent, error: describeError(error) };
   }
 }
 

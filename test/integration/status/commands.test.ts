@@ -101,6 +101,20 @@ it('tells of instances and active tunnels (A66)', async () => {
   });
 });
 
+it('tells of a drain while HAProxy runs, and of none that a start ends (A67)', async () => {
+  const machine = await makeCommandsMachine();
+  const proxy = await startProxy();
+  const env = { REEVE_RUN: proxy.paths.runDir };
+  const lineOfProxy = async (): Promise<string> =>
+    (await machine.start(['status'], env).ended).stdout.split('\n')[2] ?? '';
+  await machine.start(['proxy', 'drain'], env).ended;
+  expect(await lineOfProxy()).toBe('proxy: 0 instances; active tunnels: 0; new ones are refused (drain)');
+  await proxy.stop();
+  expect(await lineOfProxy()).toBe('proxy: 0 instances; HAProxy does not run');
+  const json = JSON.parse((await machine.start(['status', '--json'], env).ended).stdout);
+  expect(json.commands.proxy).toMatchObject({ draining: false, running: false });
+});
+
 it('says nothing of commands where the configuration has none', async () => {
   const status = await makeMachine().reeve('status', '--json');
   expect(JSON.parse(status.stdout)).not.toHaveProperty('commands');
