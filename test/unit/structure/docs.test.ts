@@ -101,7 +101,12 @@ describe('README.md', () => {
   it('has every command that is for people', () => {
     const rows = linesOf('README.md').filter((line) => line.startsWith('| `'));
     const told = rows.flatMap((row) => {
-      const names = [...row.split(' | ', 1).join().matchAll(/`([a-z ]+)/g)].map(([, name = '']) => name.trim());
+      const names = [
+        ...row
+          .split(' | ', 1)
+          .join()
+          .matchAll(/`([a-z ]+)/g),
+      ].map(([, name = '']) => name.trim());
       const [group = ''] = (names[0] ?? '').split(' ', 1);
       return names.flatMap((name) => [name, `${group} ${name}`]);
     });
