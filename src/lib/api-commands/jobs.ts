@@ -11,14 +11,23 @@ import type { Context } from '../context.ts';
 import { UnavailableError } from '../errors.ts';
 import { type Answer, ApiError, type ApiRequest, type Route, readJsonBody } from '../server/route.ts';
 import type { Turns } from '../turns.ts';
+import { createGate, type Gate } from './gate.ts';
 import { createRoom } from './room.ts';
+
+/** At once: each starts a program for the command's lock and one for its unit, and our own unit has so many tasks. */
+const mostDeletes = 16;
 
 export function jobsRoutes(ctx: Context, turns: Turns): Route[] {
   const admit = createRoom(ctx);
+  const deletes = createGate(mostDeletes);
   return [
     { method: 'POST', path: paths.jobs, handle: (request) => handlePost(ctx, request, { turns, admit }) },
     { method: 'GET', path: paths.job, handle: (request) => handleGet(ctx, request) },
-    { method: 'DELETE', path: paths.job, handle: (request) => handleDelete(ctx, request, turns) },
+    {
+      method: 'DELETE',
+      path: paths.job,
+      handle: (request) => handleDelete(ctx, request, { turns, deletes }),
+    },
   ];
 }
 
@@ -50,9 +59,16 @@ async function handleGet(ctx: Context, request: ApiRequest): Promise<Answer> {
   return { status: 200, json: answer };
 }
 
-async function handleDelete(ctx: Context, request: ApiRequest, turns: Turns): Promise<Answer> {
+type DeleteOptions = { turns: Turns; deletes: Gate };
+
+async function handleDelete(
+  ctx: Context,
+  request: ApiRequest,
+  { turns, deletes }: DeleteOptions,
+): Promise<Answer> {
   const jobId = idOf(request);
-  const isDeleted = await turns(commandKey(jobId), () => deleteCommand(ctx, jobId));
+  const remove = () => turns(commandKey(jobId), () => deleteCommand(ctx, jobId));
+  const isDeleted = await deletes(request.signal, remove);
   if (isDeleted) ctx.log.info('deleted a command', { job: jobId });
   return { status: 204 };
 }

@@ -2,7 +2,12 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { makeCommandsNode } from '../../support/commands-node.ts';
+import { acquireLock } from '../../../src/lib/lock/flock.ts';
+import { commandLock } from '../../../src/lib/lock/names.ts';
+import { callRaw } from '../../support/agenda/client.ts';
+import { contextOf } from '../../support/commands-context.ts';
+import { makeCommandsNode, nodeBoot, nodeToken } from '../../support/commands-node.ts';
+import { tellFigure } from '../../support/system.ts';
 
 const shell = (id: string, text: string) => ({ job_id: id, dir: '/', mode: 'shell', shell: text });
 
@@ -51,6 +56,59 @@ describe('DELETE /v1/jobs/ID', () => {
     await client.delete('a');
     expect(await client.dispatch(shell('a', `cat ${begun}; echo second`))).toBe('a');
     expect(await client.wait('a')).toEqual({ status: 'success', exit_code: 0, output: 'first\nsecond\n' });
+  });
+
+  it('keeps an id from the next one while the one before does not end: 503, and taken once it has (A48)', async () => {
+    const node = makeCommandsNode();
+    const { client, port } = await node.serve(60);
+    await client.dispatch(shell('a', 'true'));
+    await client.wait('a');
+    const ctx = await contextOf(node);
+    const request = { ...ctx, command: 'reeve test', waitMs: 10_000 };
+    const lock = await acquireLock(ctx.paths.locksDir, commandLock('a'), request);
+    try {
+      expect(await client.delete('a')).toBeUndefined();
+      const startedAtMs = performance.now();
+      const answer = await callRaw(port, {
+        ...{ method: 'POST', path: '/v1/jobs', body: JSON.stringify(shell('a', 'echo next')) },
+        headers: { 'X-Agenda-Node-Token': nodeToken },
+      });
+      expect([answer.status, answer.headers['retry-after'], answer.text]).toEqual([
+        ...[503, '5', '{"error":"the job that had the id a has not ended yet"}'],
+      ]);
+      // The control plane gives up after 30.
+      expect(performance.now() - startedAtMs).toBeLessThan(30_000);
+    } finally {
+      lock.release();
+    }
+    expect(await client.dispatch(shell('a', 'echo next'))).toBe('a');
+    expect(await client.wait('a')).toMatchObject({ output: 'next\n' });
+  });
+
+  it('of hundreds at once starts few programs at a time (A46)', async () => {
+    const node = makeCommandsNode();
+    const now = new Date().toISOString();
+    const state = { kind: 'success', startedAt: now, endedAt: now };
+    const ids = Array.from({ length: 300 }, (_, index) => `job-${index}`);
+    for (const jobId of ids) {
+      node.writeRecord(jobId, { jobId, generation: 'g-1', acceptedAt: now, bootId: nodeBoot, state });
+    }
+    const { client, holder } = await node.serve(60);
+    await client.health();
+    const children = `/proc/${holder.servicePid()}/task/${holder.servicePid()}/children`;
+    let most = 0;
+    const looking = setInterval(() => {
+      most = Math.max(most, readFileSync(children, 'utf8').split(' ').length - 1);
+    }, 2);
+    const startedAtMs = performance.now();
+    const answers = await Promise.all(ids.map((id) => client.delete(id)));
+    clearInterval(looking);
+    const took = `${((performance.now() - startedAtMs) / 1000).toFixed(1)} s`;
+    tellFigure(`300 DELETEs at once: ${took}, ${most} programs at a time at most`);
+    expect(new Set(answers)).toEqual(new Set([undefined]));
+    expect(node.files()).toEqual([]);
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(16);
   });
 
   it('removes one that was taken and not begun', async () => {
