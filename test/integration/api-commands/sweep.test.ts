@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { type CommandsNode, makeCommandsNode, nodeBoot } from '../../support/commands-node.ts';
 import { startProcess } from '../../support/programs.ts';
+import { tellFigure } from '../../support/system.ts';
 
 const request = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: 'echo ran' };
 const shell = (id: string, text: string) => ({ job_id: id, dir: '/', mode: 'shell', shell: text });
@@ -117,7 +118,7 @@ describe('the sweep', () => {
     }
     const slow = (times: readonly number[]): number =>
       [...times].sort((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? 0;
-    console.log(
+    tellFigure(
       `GET p95: ${slow(quiet).toFixed(1)} ms, during a sweep ${slow(busy).toFixed(1)} ms of ${busy.length}`,
     );
     expect(node.files()).toEqual(['asked.json', 'asked.output']);

@@ -9,6 +9,7 @@ import { contextOf } from '../../support/commands-context.ts';
 import { type CommandsNode, makeCommandsNode, nodeBoot } from '../../support/commands-node.ts';
 import { fillDisk, mountSmall } from '../../support/full-disk.ts';
 import { startProcess } from '../../support/programs.ts';
+import { tellFigure } from '../../support/system.ts';
 
 function accept(node: CommandsNode, text: string): void {
   const request = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: text };
@@ -119,7 +120,7 @@ describe('reeve command run', () => {
       '...[truncated]...\nx',
       'xend\n',
     ]);
-    console.log(`memory of a command that prints 1 GB: ${(mostKb / 1024).toFixed(0)} MB`);
+    tellFigure(`memory of a command that prints 1 GB: ${(mostKb / 1024).toFixed(0)} MB`);
     expect(mostKb).toBeLessThan(200 * 1024);
   });
 
