@@ -203,6 +203,18 @@ describe('an upgrade', () => {
     expect(refusing.heads[0]?.toLowerCase()).toContain('upgrade: tcp');
   });
 
+  it('is one of as many as there are descriptors for: nothing else caps them (A64)', async () => {
+    const proxy = await startProxy();
+    const [, most] = /^Maxconn: (\d+)$/m.exec(await proxy.tell('show info')) ?? [];
+    const [names = '', ...rows] = (await proxy.tell('show stat')).split('\n').map((line) => line.split(','));
+    const column = (names as string[]).indexOf('slim');
+    const limits = rows.map(([name, kind, ...rest]) => [name, kind, rest[column - 2]]);
+    expect(limits.filter(([, kind]) => kind !== 'BACKEND')).toEqual([
+      ['node', 'FRONTEND', most],
+      ...['plain', 'once', 'tunnels'].map((name) => [name, 'instance', '']),
+    ]);
+  });
+
   it('that the instance never answers is 502 after ten seconds, and no tunnel any more', async () => {
     const proxy = await startProxy();
     const silent = createServer((socket) => void socket.on('error', () => {}));
