@@ -68,6 +68,21 @@ describe('reeve command run', () => {
     });
   });
 
+  it.each([
+    ['4294967295', '100'],
+    ['100', '4294967295'],
+  ])('does not stay root for a user whose numbers say so: %s and %s', async (uid, gid) => {
+    const node = makeCommandsNode({ user: 'other' });
+    accept(node, 'id -u');
+    writeFileSync(join(node.root, 'getent'), `#!/bin/sh\necho other:x:${uid}:${gid}::/:/bin/sh\n`);
+    chmodSync(join(node.root, 'getent'), 0o755);
+    const env = { ...node.env, PATH: `${node.root}:${process.env['PATH']}` };
+    expect((await startProcess(inject('reeveBin'), ['command', 'run', '--', 'a'], env).ended).status).toBe(0);
+    expect(stateOf(node)).toMatchObject({
+      ...{ kind: 'failed', error: 'cannot run commands as "other": nobody can have its numbers' },
+    });
+  });
+
   it('gives a command nothing of its own environment', async () => {
     const node = makeCommandsNode();
     accept(node, 'env | sort');
