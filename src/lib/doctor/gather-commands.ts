@@ -35,6 +35,8 @@ const mostFiles = 1_000;
 export async function gatherCommands(world: World, commands: CommandsConfig): Promise<CommandsFacts> {
   const { base, signal } = world;
   const ctx = { ...base, log: silentLog };
+  const { paths, overrides } = base;
+  const { tokenFile = paths.configFile } = compileConfig(readMainSource(paths, overrides), base);
   const [beats, server, survey, files, userProblem] = await Promise.all([
     readBeats(ctx, 'commands'),
     askControlPlane(commands, signal),
@@ -47,15 +49,9 @@ export async function gatherCommands(world: World, commands: CommandsConfig): Pr
   ]);
   return {
     ...{ origin: server === undefined ? undefined : new URL(commands.centralBaseUrl).origin, server },
-    ...{ tokenFile: await lookAt(findTokenFile(world)), files, survey, beats },
+    ...{ tokenFile: await lookAt(tokenFile), files, survey, beats },
     ...{ heartbeatIntervalMs: commands.heartbeatIntervalMs, userProblem },
   };
-}
-
-/** The seed's own file, unless the token stands in ours. */
-function findTokenFile({ base }: World): string {
-  const { paths, overrides } = base;
-  return compileConfig(readMainSource(paths, overrides), base).tokenFile ?? paths.configFile;
 }
 
 /** A heartbeat is sent by POST alone: asked like this, the control plane learns nothing, and any answer says that it is there. */
