@@ -111,7 +111,26 @@ describe('DELETE /v1/jobs/ID', () => {
     expect(most).toBeLessThanOrEqual(16);
   });
 
-  it('removes one that was taken and not begun', async () => {
+  it('never begins one that was taken and not begun (A46)', async () => {
+    const node = makeCommandsNode();
+    const { client } = await node.serve();
+    const ctx = await contextOf(node);
+    // Whoever is to run it waits for this.
+    const lock = await acquireLock(ctx.paths.locksDir, commandLock('a'), { ...ctx, command: 'reeve test' });
+    const file = join(node.root, 'file');
+    try {
+      await client.dispatch(shell('a', `touch ${file}`));
+      expect(node.record('a')['state']).toMatchObject({ kind: 'accepted' });
+      expect(await client.delete('a')).toBeUndefined();
+      expect(await client.look('a')).toMatchObject({ status: 404 });
+    } finally {
+      lock.release();
+    }
+    await until(() => node.files().length === 0 && !existsSync(lock.path));
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('removes one that is deleted while it is taken', async () => {
     const node = makeCommandsNode();
     const { client } = await node.serve();
     const file = join(node.root, 'file');

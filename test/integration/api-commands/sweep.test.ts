@@ -101,10 +101,13 @@ describe('the sweep', () => {
     const askedMs = async (): Promise<number> => {
       const startedAtMs = performance.now();
       expect(await client.look('asked')).toMatchObject({ status: 'success' });
-      return performance.now() - startedAtMs;
+      const tookMs = performance.now() - startedAtMs;
+      // In both parts: who asks without a pause is served faster on a machine that has other work.
+      await sleep(5);
+      return tookMs;
     };
     const quiet: number[] = [];
-    for (let count = 0; count < 200; count += 1) quiet.push(await askedMs());
+    for (let count = 0; count < 400; count += 1) quiet.push(await askedMs());
     for (let index = 0; index < 10_000; index += 1) writeEnded(node, `old-${index}`, old);
     // The next API begins with a sweep.
     process.kill(holder.servicePid() as number, 'SIGTERM');
@@ -114,7 +117,6 @@ describe('the sweep', () => {
     while (!holder.log().includes('forgot 10000 old commands')) {
       busy.push(await askedMs());
       if (performance.now() > lastMs) throw new Error('the sweep does not end');
-      await sleep(5);
     }
     const slow = (times: readonly number[]): number =>
       [...times].sort((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? 0;
