@@ -1,0 +1,82 @@
+// Tunnels that end the hard way: each one by itself, and none of them with the process that relays all the others.
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { countTunnels } from '../../../src/lib/proxy/tunnels.ts';
+import { startBackendServer } from '../../support/backend-servers.ts';
+import { until } from '../../support/balanced.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { askProxy, askRaw, openTunnel, upgradeFields } from '../../support/proxy-client.ts';
+
+const accepted = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n';
+const refused = 'HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone';
+const fields = ['Host: gateway.test', 'Connection: Upgrade', 'Upgrade: tcp'];
+
+/** An instance that answers each head so, and takes what is said to it afterwards as it likes. */
+async function startInstance(answer: string, hear = (_: Socket): void => {}): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    let isAnswered = false;
+    socket.on('error', () => {});
+    socket.on('data', () => {
+      if (isAnswered) return hear(socket);
+      isAnswered = true;
+      socket.write(answer);
+    });
+  });
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+type End = [what: string, answer: string, run: (socket: Socket) => void, hear?: (socket: Socket) => void];
+
+const ends: End[] = [
+  ['a client that resets right after the answer', accepted, (socket) => socket.resetAndDestroy()],
+  [
+    'an instance that resets in the middle',
+    accepted,
+    (socket) => socket.write('x'),
+    (socket) => socket.resetAndDestroy(),
+  ],
+  ['an instance that answers 404', refused, () => {}],
+];
+
+it.each(ends)('%s ends one tunnel and no other (R43)', async (_, answer, run, hear) => {
+  const [proxy, steady] = [await startProxy(), await startBackendServer('it')];
+  await proxy.set('steady', steady.backend.port);
+  await proxy.set('odd', await startInstance(answer, hear));
+  const kept = await openTunnel(proxy.port, '/i/steady/');
+  const before = proxy.workers();
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const socket = connect(proxy.port, '127.0.0.1');
+      onTestFinished(() => void socket.destroy());
+      socket.on('error', () => {});
+      socket.write(`GET /i/odd/ HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
+      const first = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
+      run(socket);
+      return first.toString().split(' ')[1];
+    }),
+  );
+  expect(answers).toEqual(Array.from({ length: 20 }, () => answer.split(' ')[1]));
+  await until(async () => (await countTunnels(proxy.ctx)).total === 1);
+  expect(await kept.say('still')).toBe('it: still');
+  expect((await askProxy(proxy.port, '/i/steady/')).status).toBe(200);
+  expect(proxy.workers()).toEqual(before);
+});
+
+it('a client that never ends its fields is no tunnel, and ends none (R43)', async () => {
+  const [proxy, steady] = [await startProxy(), await startBackendServer('it')];
+  await proxy.set('steady', steady.backend.port);
+  const kept = await openTunnel(proxy.port, '/i/steady/');
+  const head = `GET /i/steady/ HTTP/1.1\r\nHost: gateway.test\r\n${upgradeFields.join('\r\n')}\r\n`;
+  const ended = askRaw(proxy.port, head);
+  expect((await countTunnels(proxy.ctx)).total).toBe(1);
+  expect(await ended).toMatch(/^HTTP\/1\.1 408 /);
+  expect((await countTunnels(proxy.ctx)).total).toBe(1);
+  expect(await kept.say('still')).toBe('it: still');
+});
