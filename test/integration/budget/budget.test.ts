@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { type CommandsNode, makeCommandsNode, nodeBoot } from '../../support/commands-node.ts';
 import { edgeId, startEdge, type TestEdge } from '../../support/edge.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { type EngineProxy, startEngineProxy } from '../../support/engine-proxy.ts';
@@ -39,6 +40,14 @@ const jobCommands: Readonly<Record<string, (runs: JobRuns) => string[]>> = {
   'api jobs': () => ['api', 'jobs', '--listen', '127.0.0.1:0', '--idle', '0.01'],
   'claim --window 0': () => ['claim', '--window', '0'],
   'job run JOB': (runs) => ['job', 'run', runs.claim({ command: 'true' }).payload.job_id],
+};
+
+/** The same of commands and of the proxy. */
+const commandsCommands: Readonly<Record<string, (node: CommandsNode) => string[]>> = {
+  'api commands': () => ['api', 'commands', '--listen', '127.0.0.1:0', '--idle', '0.01'],
+  'command run KEY': (one) => ['command', 'run', acceptCommand(one)],
+  'proxy list': () => ['proxy', 'list'],
+  'proxy set INSTANCE PORT': () => ['proxy', 'set', 'chat', '20001'],
 };
 
 const cleaners: (() => void | Promise<void>)[] = [];
@@ -86,6 +95,14 @@ describe('the budget of', () => {
     keepBudget(command, { ...footprint, engine });
   });
 
+  it.each(Object.keys(commandsCommands))('reeve %s is kept', async (command) => {
+    const one = makeCommandsNode();
+    const words = (): string[] => commandsCommands[command]?.(one) ?? [];
+    const place = { ...one, nodeId: 'node-1', storeDir: join(one.root, 'store') };
+    await startProcess(inject('reeveBin'), words(), { ...environmentOf(place), ...one.env }).ended;
+    keepBudget(command, await takeFootprint(place, proxy, words()));
+  });
+
   function keepBudget(command: string, footprint: Footprint): void {
     measured[command] = withHeadroom(footprint);
     if (!updating) expect(overruns(command, footprint)).toEqual([]);
@@ -108,6 +125,17 @@ describe('the time of', () => {
     expect(times.reeve / times.empty).toBeLessThanOrEqual(most);
   });
 });
+
+/** The same id again, as one that has ended may be used once more. */
+function acceptCommand(one: CommandsNode): string {
+  const request = { jobId: 'c1', dir: '', env: [], mode: 'shell', shell: 'true' };
+  const acceptedAt = new Date().toISOString();
+  one.writeRecord('c1', {
+    ...{ jobId: 'c1', generation: 'g1', acceptedAt, bootId: nodeBoot },
+    state: { kind: 'accepted', request },
+  });
+  return 'c1';
+}
 
 /** One that has nothing to do, with the balancer that asks for more. */
 async function startQuietEdge(): Promise<TestEdge & Place> {
