@@ -5,7 +5,8 @@ import { type FileHandle, open, opendir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LogFile, type LogsRequest, limits, readLogName } from '../agenda/instances.ts';
 import { parseLogsQuery } from '../agenda/queries.ts';
-import { systemErrorCode } from '../errors.ts';
+import { systemErrorCode, UnavailableError } from '../errors.ts';
+import { waitForAnswer } from '../host/answering.ts';
 import { type Answer, ApiError, type ApiRequest } from '../server/route.ts';
 import { fileError } from '../state/file-error.ts';
 import type { Gate } from './gate.ts';
@@ -21,6 +22,7 @@ export async function handleLogs(request: ApiRequest, gate: Gate): Promise<Answe
   const wanted = parseLogsQuery(request.query);
   const { app = '', instance = '' } = request.params;
   return await gate(request.signal, async () => {
+    await requireAnswer(wanted.dir, request.signal);
     const found = await findLogs(wanted, app, instance);
     const most = Math.min(limits.logBytes, Math.floor(answerBytes / Math.max(1, found.length)));
     const logs: LogFile[] = [];
@@ -36,6 +38,17 @@ export async function handleLogs(request: ApiRequest, gate: Gate): Promise<Answe
     }
     if (logs.length === 0) throw fault ?? (await explainNone(wanted.dir, `${app}/${instance}`));
     return { status: 200, json: { app, instance, logs } };
+  });
+}
+
+const answerMs = 5_000;
+
+/** Throws UnavailableError where the disk does not answer. */
+async function requireAnswer(dir: string, signal: AbortSignal): Promise<void> {
+  const late = AbortSignal.timeout(answerMs);
+  await waitForAnswer(dir, AbortSignal.any([signal, late])).catch((error: unknown) => {
+    if (signal.aborted || !late.aborted) throw error;
+    throw new UnavailableError(`cannot read ${JSON.stringify(dir)}: no answer within ${answerMs / 1000}s`);
   });
 }
 
