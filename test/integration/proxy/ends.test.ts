@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { countTunnels } from '../../../src/lib/proxy/tunnels.ts';
 import { startBackendServer } from '../../support/backend-servers.ts';
 import { until } from '../../support/balanced.ts';
+import { freePort } from '../../support/ports.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { askProxy, askRaw, openTunnel, upgradeFields } from '../../support/proxy-client.ts';
 
@@ -67,6 +68,44 @@ it.each(ends)('%s ends one tunnel and no other (R43)', async (_, answer, run, he
   expect(await kept.say('still')).toBe('it: still');
   expect((await askProxy(proxy.port, '/i/steady/')).status).toBe(200);
   expect(proxy.workers()).toEqual(before);
+});
+
+it('an upgrade that changes something has a connection to its instance of its own, also after one that was not taken (A61)', async () => {
+  const proxy = await startProxy();
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    socket.on('error', () => {});
+    socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnone'));
+  });
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await proxy.set('odd', (server.address() as AddressInfo).port);
+  const upgrade = `POST /i/odd/ HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`;
+  const text = await askRaw(proxy.port, `${upgrade}${upgrade}${upgrade}`, 250);
+  expect(text.match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 200']);
+  expect(connections).toBe(3);
+});
+
+it('an instance that ends without an answer is 502, and on a connection that was asked on before the end of that (A59)', async () => {
+  const [proxy, steady, cut] = [
+    await startProxy(),
+    await startBackendServer('it'),
+    await startBackendServer('cut'),
+  ];
+  cut.status = 'cut';
+  await proxy.set('steady', steady.backend.port);
+  await proxy.set('cut', cut.backend.port);
+  await proxy.set('refused', await freePort());
+  const ask = async (...names: string[]): Promise<(string | undefined)[]> => {
+    const heads = names.map((name) => `POST /i/${name}/ HTTP/1.1\r\nHost: g\r\nContent-Length: 0\r\n\r\n`);
+    const text = await askRaw(proxy.port, heads.join(''), 500);
+    return [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
+  };
+  expect(await ask('cut', 'steady')).toEqual(['502', '200']);
+  expect(await ask('steady', 'refused', 'steady')).toEqual(['200', '502', '200']);
+  // As HAProxy has it: whoever asks is to take it for an end of the connection, and to know what may be sent again.
+  expect(await ask('steady', 'cut', 'steady')).toEqual(['200']);
 });
 
 it('a client that never ends its fields is no tunnel, and ends none (R43)', async () => {
