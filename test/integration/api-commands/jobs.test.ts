@@ -1,9 +1,9 @@
 // The node's API for commands: its answers to the letter, for a client that takes no other.
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { callRaw, createAgendaClient } from '../../support/agenda/client.ts';
-import { makeCommandsNode, nodeToken } from '../../support/commands-node.ts';
+import { makeCommandsNode, nodeBoot, nodeToken } from '../../support/commands-node.ts';
 import { tellFigure } from '../../support/system.ts';
 
 const withToken = { 'X-Agenda-Node-Token': nodeToken };
@@ -173,6 +173,30 @@ describe('POST /v1/jobs', () => {
       expect(await client.dispatch(shell(id, 'true'))).toBe(id);
       expect(await client.wait(id)).toMatchObject({ status: 'success' });
     }
+  });
+
+  it('takes no lock for a command under way that a kill has left behind', async () => {
+    const node = makeCommandsNode();
+    const { client } = await node.serve();
+    const locks = join(node.root, 'run/locks');
+    mkdirSync(locks, { recursive: true });
+    const times = { startedAt: new Date().toISOString(), endedAt: new Date().toISOString() };
+    const about = { generation: 'g-1', acceptedAt: times.startedAt, bootId: nodeBoot };
+    const runner = { pid: process.pid, startTime: 'another' };
+    const request = { jobId: 'lost', dir: '', env: [], mode: 'shell', shell: 'true' };
+    const lost = { kind: 'running', startedAt: times.startedAt, request, runner };
+    for (const index of Array(14).keys()) {
+      node.writeRecord(`ended-${index}`, {
+        ...about,
+        jobId: `ended-${index}`,
+        state: { kind: 'success', ...times },
+      });
+      node.writeRecord(`lost-${index}`, { ...about, jobId: `lost-${index}`, state: lost });
+      for (const key of ['ended', 'lost', 'gone'])
+        writeFileSync(join(locks, `command@${key}-${index}.lock`), '');
+    }
+    expect(await client.dispatch(shell('a', 'echo a'))).toBe('a');
+    expect(await client.wait('a')).toMatchObject({ output: 'a\n' });
   });
 
   it('takes any id, and tells two apart that would make one file name', async () => {
