@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import { waitUntil } from '../abort.ts';
 import { describeError, systemErrorCode } from '../errors.ts';
 import type { Argv } from '../exec/run.ts';
+import { waitForAnswer } from '../host/answering.ts';
 import { signalGroup } from '../host/processes.ts';
 import { type StageEnd, stageText } from './stage.ts';
 
@@ -37,12 +38,13 @@ export async function startCommand(
   const [program, ...args] = 'shell' in spec.argv ? ['/bin/sh', '-c', spec.argv.shell] : spec.argv;
   const wanted = { program: program ?? '', args, dir: spec.dir, env: spec.env };
   if (spec.user !== undefined) return await startAsUser(wanted, spec.user, fd, signal);
+  await waitForAnswer(spec.dir, signal);
   const code = await waitUntil(signal, () => lookAtDirectory(spec.dir));
   if (code !== undefined) return explainStart(wanted, { step: 'enter', code });
   return await spawnGroup([wanted.program, ...args], { ...wanted, cwd: spec.dir, stdio: ['ignore', fd, fd] });
 }
 
-/** Why it cannot be entered. Something may be mounted there that does not answer. */
+/** Why it cannot be entered. */
 async function lookAtDirectory(dir: string): Promise<string | undefined> {
   try {
     return (await stat(dir)).isDirectory() ? undefined : 'ENOTDIR';

@@ -7,12 +7,13 @@ import { lookAtCommand } from '../../../src/lib/commands/look.ts';
 import { runCommandById } from '../../../src/lib/commands/run.ts';
 import { contextOf } from '../../support/commands-context.ts';
 import { type CommandsNode, makeCommandsNode, nodeBoot } from '../../support/commands-node.ts';
+import { isAskingDead, mountDead } from '../../support/dead-disk.ts';
 import { fillDisk, mountSmall } from '../../support/full-disk.ts';
 import { startProcess } from '../../support/programs.ts';
 import { tellFigure } from '../../support/system.ts';
 
-function accept(node: CommandsNode, text: string): void {
-  const request = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: text };
+function accept(node: CommandsNode, text: string, dir = '/'): void {
+  const request = { jobId: 'a', dir, env: [], mode: 'shell', shell: text };
   const acceptedAt = new Date().toISOString();
   node.writeRecord('a', {
     jobId: 'a',
@@ -164,6 +165,18 @@ describe('reeve command run', () => {
     writeFileSync(join(node.stateDir, 'commands/a.json'), '{}');
     expect(await node.reeve('command', 'run', '--', 'a')).toMatchObject({ status: 65 });
     expect(readFileSync(join(node.stateDir, 'commands/a.json'), 'utf8')).toBe('{}');
+  });
+
+  it('ends with its command, whose directory is on a disk that never answers', async () => {
+    const node = makeCommandsNode();
+    const dir = join(node.root, 'dead');
+    mountDead(dir);
+    accept(node, 'true', dir);
+    const running = startProcess(inject('reeveBin'), ['command', 'run', '--', 'a'], node.env);
+    await until(() => isAskingDead(running.pid));
+    running.child.kill('SIGTERM');
+    await running.ended;
+    expect(stateOf(node)).toMatchObject({ kind: 'failed', error: 'interrupted: its unit was stopped' });
   });
 
   it('is busy where another one has the command, and says so with 75', async () => {
