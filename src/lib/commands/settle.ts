@@ -93,6 +93,16 @@ export function endLedGroup({ state }: CommandRecord): void {
   signalGroup(state.group.pid, 'SIGKILL');
 }
 
+/** Tells whoever runs a command to end it, where no note can. */
+export function stopRunner({ state }: CommandRecord): void {
+  if (state.kind !== 'running' || !isAlive(state.runner)) return;
+  try {
+    process.kill(state.runner.pid, 'SIGTERM');
+  } catch {
+    // It has ended by itself.
+  }
+}
+
 /** Undefined where another has it. The lock's file goes with it: the command has ended, or is no more. */
 export async function underLock<Value>(
   { paths, command, runId, clock }: SettleContext,

@@ -7,6 +7,7 @@ import { commandLock } from '../../../src/lib/lock/names.ts';
 import { callRaw } from '../../support/agenda/client.ts';
 import { contextOf } from '../../support/commands-context.ts';
 import { makeCommandsNode, nodeBoot, nodeToken } from '../../support/commands-node.ts';
+import { fillDisk, mountSmall } from '../../support/full-disk.ts';
 import { tellFigure } from '../../support/system.ts';
 
 const shell = (id: string, text: string) => ({ job_id: id, dir: '/', mode: 'shell', shell: text });
@@ -109,6 +110,25 @@ describe('DELETE /v1/jobs/ID', () => {
     expect(node.files()).toEqual([]);
     expect(most).toBeGreaterThan(0);
     expect(most).toBeLessThanOrEqual(16);
+  });
+
+  it('ends one that has filled the disk, and says that it could not be removed (A45)', async () => {
+    const node = makeCommandsNode();
+    mountSmall(node.stateDir, 'size=512k');
+    const { client, port } = await node.serve(60);
+    const begun = join(node.root, 'begun');
+    const dying = join(node.root, 'dying');
+    await client.dispatch(shell('a', `trap 'touch ${dying}; exit' TERM; touch ${begun}; sleep 300 & wait`));
+    await until(() => existsSync(begun));
+    const makeRoom = fillDisk(node.stateDir);
+    const headers = { 'X-Agenda-Node-Token': nodeToken };
+    const answer = await callRaw(port, { method: 'DELETE', path: '/v1/jobs/a', headers });
+    expect([answer.status, answer.text]).toEqual([500, expect.stringMatching(/ENOSPC/)]);
+    await until(() => existsSync(dying));
+    makeRoom();
+    expect(await client.delete('a')).toBeUndefined();
+    expect(await client.look('a')).toMatchObject({ status: 404 });
+    await until(() => node.files().length === 0);
   });
 
   it('never begins one that was taken and not begun (A46)', async () => {
