@@ -140,7 +140,7 @@ describe('reeve command run', () => {
     expect(mostKb).toBeLessThan(200 * 1024);
   });
 
-  it('tells how a command ended once a full disk has room again', async () => {
+  it('tells how a command ended, and what it said, once a full disk has room again', async () => {
     const node = makeCommandsNode();
     mountSmall(node.stateDir, 'size=512k');
     mkdirSync(join(node.stateDir, 'commands'));
@@ -150,11 +150,13 @@ describe('reeve command run', () => {
     await until(() => 'group' in stateOf(node));
     const makeRoom = fillDisk(node.stateDir);
     writeFileSync(go, '');
-    await running.waitFor('waits for its record');
+    await running.waitFor('waits for its');
     expect(stateOf(node)['kind']).toBe('running');
     makeRoom();
     expect((await running.ended).status).toBe(0);
-    expect(stateOf(node)).toMatchObject({ kind: 'failed', exitCode: 3, error: 'exit status 3' });
+    expect(await lookAtCommand(await contextOf(node), 'a')).toEqual({
+      ...{ status: 'failed', exit_code: 3, error: 'exit status 3', output: 'printed\n' },
+    });
     expect(readdirSync(join(node.stateDir, 'commands')).filter((name) => name.startsWith('.'))).toEqual([]);
   });
 
