@@ -1,4 +1,6 @@
 // The section `commands`: agenda-node's keys, rules and defaults, the user that commands run as, and the API's certificate.
+
+import { formatDuration } from '../time.ts';
 import type { CommandsConfig } from './config.ts';
 import { isLoopback, isPublicBind, type ListenAddress, parseSocketAddress } from './listen.ts';
 import { defaultDrainMs } from './rules.ts';
@@ -20,7 +22,7 @@ export function readCommands(section: CommandsSection): CommandsConfig {
     heartbeatIntervalMs: toMsOr(value.heartbeat_interval, 15_000),
     maxOutputBytes: readOutputLimit(section),
     jobRetentionMs: toMsOr(value.job_retention, 3_600_000),
-    proxyDrainTimeoutMs: toMsOr(value.proxy_drain_timeout, defaultDrainMs),
+    proxyDrainTimeoutMs: readDrainTimeout(section),
     user: value.user ?? 'root',
     liveOutput: value.live_output ?? false,
     ...readTls(section),
@@ -61,6 +63,20 @@ function readOutputLimit(section: CommandsSection): number {
     section.warn(`commands.max_output_bytes ${bytes} is too much: ${mostOutputBytes} are kept`);
   }
   return Math.min(bytes, mostOutputBytes);
+}
+
+/** A timer that is longer ends at once, and HAProxy closes a tunnel that has been silent for so long. */
+const longestDrainMs = 24 * 24 * 60 * 60_000;
+
+function readDrainTimeout(section: CommandsSection): number {
+  const { proxy_drain_timeout: text } = section.value;
+  const ms = toMsOr(text, defaultDrainMs);
+  if (ms > longestDrainMs) {
+    section.warn(
+      `commands.proxy_drain_timeout ${text} is too much: ${formatDuration(longestDrainMs)} are given`,
+    );
+  }
+  return Math.min(ms, longestDrainMs);
 }
 
 function readTls(section: CommandsSection): Pick<CommandsConfig, 'tls'> {

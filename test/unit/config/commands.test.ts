@@ -82,6 +82,13 @@ describe('section commands', () => {
     expect(config.warnings).toEqual(['commands.max_output_bytes 16777217 is too much: 16777216 are kept']);
   });
 
+  it('gives tunnels no longer than a timer and HAProxy can: beyond it they would have no time at all (A25)', async () => {
+    const home = await createHome(`${minimal}proxy_drain_timeout: 720h\n`);
+    const config = await home.load();
+    expect(config.commands).toMatchObject({ proxyDrainTimeoutMs: 24 * 86_400_000 });
+    expect(config.warnings).toEqual(['commands.proxy_drain_timeout 720h is too much: 24d are given']);
+  });
+
   it('takes the user from reeve.yaml', async () => {
     const home = await createConfigHome('commands: { file: agenda-node.yaml, user: deploy }\n');
     await home.write('agenda-node.yaml', minimal);
