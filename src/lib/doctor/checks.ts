@@ -17,6 +17,7 @@ import {
   gatherCertificates,
   gatherDirectories,
   gatherDisks,
+  gatherKey,
   gatherLeftovers,
   gatherSecrets,
   lookAt,
@@ -36,6 +37,7 @@ import {
   judgeConfigFile,
   judgeDirectories,
   judgeDisks,
+  judgeKey,
   judgeLeftovers,
   judgeSecrets,
 } from './judge-files.ts';
@@ -68,7 +70,10 @@ export const checks: readonly Check[] = [
   },
   {
     name: 'certificates',
-    run: async (world) => judgeCertificates(await gatherCertificates(world), world.now),
+    run: async (world) => [
+      ...judgeCertificates(await gatherCertificates(world), world.now),
+      ...judgeKey(await gatherKey(world)),
+    ],
   },
   {
     name: 'jobs',

@@ -97,16 +97,27 @@ export function judgeLeftovers(corrupt: readonly string[]): Finding[] {
   );
 }
 
-export type CertificateFacts = { path: string; validTo: Date | undefined; error?: string };
+/** `setting`: where the configuration names it. */
+export type CertificateFacts = { path: string; setting: string; validTo: Date | undefined; error?: string };
+
+/** A key that a server would not begin with; `problem` is a sentence about the file. */
+export type KeyFacts = { path: string; setting: string; certPath: string; problem: string };
+
+export function judgeKey(key: KeyFacts | undefined): Finding[] {
+  if (key === undefined) return [];
+  const { path, setting, certPath, problem } = key;
+  const fix = `put the key of ${certPath} there, or correct its path in ${setting}`;
+  return [failure(`the key of a certificate: ${problem}`, { where: path, fix })];
+}
 
 const dayMs = 24 * 60 * 60_000;
 const soonDays = 30;
 
 export function judgeCertificates(certificates: readonly CertificateFacts[], now: Date): Finding[] {
-  return certificates.map(({ path, validTo, error }) => {
+  return certificates.map(({ path, setting, validTo, error }) => {
     if (validTo === undefined) {
-      const fix = 'put a certificate there, or correct its path in jobs.http.tls';
-      return failure(`it cannot be read: ${error ?? 'no certificate'}`, { where: path, fix });
+      const fix = `put a certificate there, or correct its path in ${setting}`;
+      return failure(`it cannot be used: ${error ?? 'no certificate'}`, { where: path, fix });
     }
     const leftDays = Math.floor((validTo.getTime() - now.getTime()) / dayMs);
     const until = validTo.toISOString().slice(0, 10);

@@ -1,9 +1,9 @@
 // `reeve doctor` on a machine that takes commands: a real process, a strict control plane, and a real HAProxy.
-import { chmodSync, copyFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type CommandsMachine, makeCommandsMachine } from '../../support/agenda/machine.ts';
-import { createPki } from '../../support/ploy/pki.ts';
+import { createPki, writeRsaKey } from '../../support/ploy/pki.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
@@ -114,6 +114,43 @@ describe('doctor, where commands are taken', () => {
     ]);
     expect(await examine(machine, 'secrets')).toMatchObject([
       { level: 'failure', what: '1 readable by others', fix: `chmod go-rwx ${key}` },
+    ]);
+  });
+
+  it.each([
+    ['missing', 'it cannot be read: ENOENT: no such file or directory'],
+    ['none at all', 'it is damaged, or none'],
+    ['that of another certificate', 'it is not the one of the certificate'],
+    ['of another kind than the certificate', 'it is not the one of the certificate'],
+  ])('tells of a key of the API’s certificate that is %s', async (which, problem) => {
+    const pki = createPki(makeTempDir());
+    const key = join(makeTempDir(), 'api.key');
+    if (which === 'none at all') writeFileSync(key, 'junk', { mode: 0o600 });
+    if (which === 'that of another certificate') copyFileSync(pki.node.key, key);
+    if (which === 'of another kind than the certificate') writeRsaKey(key);
+    const machine = await makeCommandsMachine({
+      commands: { tls: { cert_path: pki.server.cert, key_path: key } },
+    });
+    expect((await examine(machine, 'certificates')).slice(1)).toEqual([
+      {
+        ...{ check: 'certificates', level: 'failure', where: key },
+        what: `the key of a certificate: ${problem}`,
+        fix: `put the key of ${pki.server.cert} there, or correct its path in commands.tls`,
+      },
+    ]);
+  });
+
+  it('names the setting of a certificate of theirs that is missing or damaged, and not its key', async () => {
+    const pki = createPki(makeTempDir());
+    const damaged = join(makeTempDir(), 'ca.pem');
+    writeFileSync(damaged, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+    const machine = await makeCommandsMachine({
+      commands: { tls: { cert_path: '/nowhere/api.crt', key_path: pki.server.key, ca_path: damaged } },
+    });
+    const fix = 'put a certificate there, or correct its path in commands.tls';
+    expect(await examine(machine, 'certificates')).toMatchObject([
+      { where: '/nowhere/api.crt', what: expect.stringContaining('ENOENT'), fix },
+      { where: damaged, what: 'it cannot be used: it is damaged, or none', fix },
     ]);
   });
 
