@@ -23,8 +23,8 @@ export type CommandSpec = {
   /** Commander's notation: `<file>`, `[service]`, `[nodes...]`. */
   arguments?: readonly { name: string; description: string }[];
   options?: readonly OptionSpec[];
-  /** Takes a lock, so that `--wait SECONDS` is accepted. */
-  locks?: boolean;
+  /** Takes a lock, so that `--wait SECONDS` is accepted; for how long it waits without, where that is not 0. */
+  locks?: true | { waitSeconds: number };
   /** For units, not for people: help and completion leave it out. */
   hidden?: boolean;
   load(): Promise<CommandModule>;

@@ -2,7 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { UsageError } from '../lib/errors.ts';
 import type { CommandSpec, OptionSpec } from './command.ts';
-import { globalOptions, waitOption } from './options.ts';
+import { globalOptions, waitOptions } from './options.ts';
 import { commands, groupSummaries } from './registry.ts';
 
 export type ParsedCommand = { spec: CommandSpec; args: readonly string[]; options: Record<string, unknown> };
@@ -75,7 +75,7 @@ function addCommand(program: Command, groups: Map<string, Command>, spec: Comman
   command.description(spec.summary);
   for (const argument of spec.arguments ?? []) command.argument(argument.name, argument.description);
   for (const option of spec.options ?? []) addOption(command, option);
-  if (spec.locks === true) addOption(command, waitOption);
+  for (const option of waitOptions(spec.locks)) addOption(command, option);
   return command;
 }
 
