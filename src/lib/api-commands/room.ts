@@ -24,19 +24,27 @@ export function createRoom(ctx: BookContext): OpenOptions['admit'] {
     const own: Started = { atMs: performance.now(), isRecorded: false };
     // Before anything is waited for: of many at once each counts the others.
     started.set(key, own);
-    const recorded = (): void => {
+    try {
+      await requireRoom(ctx, started, key);
+    } catch (error) {
+      started.delete(key);
+      throw error;
+    }
+    return () => {
       own.isRecorded = true;
     };
-    const count = (locked: readonly string[]): number => new Set([...started.keys(), ...locked]).size;
-    if (count(await listLocked(ctx.paths)) <= mostCommands) return recorded;
-    for (const [other, about] of started) {
-      if (other !== key && (await isOver(ctx, other, about))) started.delete(other);
-    }
-    if (count(await listRunning(ctx)) <= mostCommands) return recorded;
-    started.delete(key);
-    const words = `too many commands at once: ${mostCommands} are under way`;
-    throw new ApiError(503, words, { 'retry-after': '5' });
   };
+}
+
+async function requireRoom(ctx: BookContext, started: Map<string, Started>, key: string): Promise<void> {
+  const count = (locked: readonly string[]): number => new Set([...started.keys(), ...locked]).size;
+  if (count(await listLocked(ctx.paths)) <= mostCommands) return;
+  for (const [other, about] of started) {
+    if (other !== key && (await isOver(ctx, other, about))) started.delete(other);
+  }
+  if (count(await listRunning(ctx)) <= mostCommands) return;
+  const words = `too many commands at once: ${mostCommands} are under way`;
+  throw new ApiError(503, words, { 'retry-after': '5' });
 }
 
 /** It has ended, was deleted, or has its lock by now if it ever gets one. */
