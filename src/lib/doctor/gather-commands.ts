@@ -10,6 +10,7 @@ import { compileConfig } from '../config/compile.ts';
 import type { CommandsConfig } from '../config/config.ts';
 import { readMainSource } from '../config/load.ts';
 import { describeError, ReeveError, UnavailableError } from '../errors.ts';
+import { isSystemdRunning } from '../exec/systemd.ts';
 import { isHaproxyInstalled } from '../haproxy/binary.ts';
 import { readBeats } from '../heartbeat/beats.ts';
 import { openHttp } from '../http/client.ts';
@@ -21,7 +22,7 @@ import { countTunnels } from '../proxy/tunnels.ts';
 import { silentLog } from '../report/log.ts';
 import { lookAt } from './gather-files.ts';
 import type { CommandsFacts, ProxyFacts } from './judge-commands.ts';
-import { describeSilence } from './silence.ts';
+import { describeSilence, isHung } from './silence.ts';
 import type { World } from './world.ts';
 
 const answerMs = 4_000;
@@ -82,7 +83,11 @@ async function listFiles({ base }: World): Promise<CommandsFacts['files']> {
 export async function gatherProxy({ base, signal }: World, commands: CommandsConfig): Promise<ProxyFacts> {
   const { paths } = base;
   const { proxyBackendHost: host } = commands;
-  const about = { socket: proxyPaths(paths).masterSocket, isDraining: await readDraining({ paths }) };
+  const about = {
+    socket: proxyPaths(paths).masterSocket,
+    isDraining: await readDraining({ paths }),
+    hasSystemd: isSystemdRunning(),
+  };
   const [isInstalled, hostProblem] = await Promise.all([
     isHaproxyInstalled(),
     resolveBackendHost(host, { current: undefined, signal }).then(
@@ -92,12 +97,12 @@ export async function gatherProxy({ base, signal }: World, commands: CommandsCon
   ]);
   if (!isInstalled) return { ...about, isInstalled, hostProblem };
   try {
-    const { total, workers } = await countTunnels({ paths, signal });
+    const { total, workers } = await countTunnels({ paths, signal, timeoutMs: answerMs });
     const differences = await listDifferences({ paths, signal });
     return { ...about, isInstalled, hostProblem, differences, tunnels: total, workers: workers.length };
   } catch (error) {
     if (!(error instanceof ReeveError)) throw error;
-    return { ...about, isInstalled, hostProblem, error: describeSilence(error) };
+    return { ...about, isInstalled, hostProblem, error: describeSilence(error), isHung: isHung(error) };
   }
 }
 

@@ -103,6 +103,9 @@ export type ProxyFacts = {
   socket: string;
   /** Why its tunnels cannot be counted. */
   error?: string;
+  /** It runs, and does not answer. */
+  isHung?: boolean;
+  hasSystemd: boolean;
   tunnels?: number;
   workers?: number;
   isDraining: boolean;
@@ -116,7 +119,7 @@ export function judgeProxy(facts: ProxyFacts): Finding[] {
   const { isInstalled, socket: where, error, tunnels = 0, workers = 1, isDraining, hostProblem } = facts;
   const { differences = [] } = facts;
   if (!isInstalled) {
-    const fix = 'apt-get install haproxy, then systemctl start reeve-proxy.service';
+    const fix = `apt-get install haproxy, then ${facts.hasSystemd ? 'systemctl start reeve-proxy.service' : startAlone}`;
     return [failure('HAProxy is not installed, and leads to instances', { fix })];
   }
   const findings: Finding[] = [];
@@ -124,9 +127,7 @@ export function judgeProxy(facts: ProxyFacts): Finding[] {
     findings.push(failure(hostProblem, { fix: 'correct commands.proxy_backend_host, or the name server' }));
   }
   if (error !== undefined) {
-    const fix =
-      'systemctl start reeve-proxy.service; journalctl -u reeve-proxy -n 20 tells why it does not run';
-    findings.push(failure(error, { where, fix }));
+    findings.push(failure(error, { where, fix: findProxyFix(facts) }));
   } else if (isDraining) {
     const fix = 'reeve proxy drain --end, unless the proxy is just being stopped';
     findings.push(warning('new tunnels are refused (drain)', { where, fix }));
@@ -137,4 +138,14 @@ export function judgeProxy(facts: ProxyFacts): Finding[] {
   }
   const old = workers > 1 ? `, in ${workers} workers` : '';
   return orOk(findings, ok(`HAProxy answers, ${plural(tunnels, 'tunnel')}${old}`, { where }));
+}
+
+/** Where systemd does not run. */
+const startAlone = 'start it as docs/proxy.md tells for a machine without systemd';
+
+function findProxyFix({ isHung = false, hasSystemd }: ProxyFacts): string {
+  if (!hasSystemd) return isHung ? `end HAProxy, and ${startAlone}` : startAlone;
+  return isHung
+    ? 'systemctl restart reeve-proxy.service'
+    : 'systemctl start reeve-proxy.service; journalctl -u reeve-proxy -n 20 tells why it does not run';
 }

@@ -1,5 +1,6 @@
 // `reeve doctor` on a machine that takes commands: a real process, a strict control plane, and a real HAProxy.
-import { chmodSync, copyFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type CommandsMachine, makeCommandsMachine } from '../../support/agenda/machine.ts';
@@ -162,6 +163,14 @@ describe('doctor, where commands are taken', () => {
   });
 });
 
+/** A socket whose server has been killed: its file is still there, and nobody listens. */
+async function leaveSocket(path: string): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(`${path}.bound`, resolve));
+  renameSync(`${path}.bound`, path);
+  await new Promise((resolve) => server.close(resolve));
+}
+
 describe('doctor, about the proxy', () => {
   it('tells whether it runs, and of its tunnels', async () => {
     const machine = await makeCommandsMachine();
@@ -172,6 +181,24 @@ describe('doctor, about the proxy', () => {
     const proxy = await startProxy();
     const env = { REEVE_RUN: proxy.paths.runDir };
     expect(told(await examine(machine, 'proxy', env))).toEqual(['ok: HAProxy answers, 0 tunnels']);
+  });
+
+  it('tells of one that hangs, and of a socket that nobody listens on any more, not of its own end', async () => {
+    const machine = await makeCommandsMachine();
+    const proxy = await startProxy();
+    const env = { REEVE_RUN: proxy.paths.runDir };
+    const [worker = 0] = proxy.workers();
+    process.kill(worker, 'SIGSTOP');
+    try {
+      expect(told(await examine(machine, 'proxy', env))).toEqual([
+        `failure: cannot ask HAProxy on ${JSON.stringify(proxy.at.masterSocket)}: no answer within 4s`,
+      ]);
+    } finally {
+      process.kill(worker, 'SIGCONT');
+    }
+    await proxy.kill();
+    await leaveSocket(proxy.at.masterSocket);
+    expect(told(await examine(machine, 'proxy', env))).toEqual(['failure: nothing listens there']);
   });
 
   it('tells of a backend host that is not known (A13, A18)', async () => {

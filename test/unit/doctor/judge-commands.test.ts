@@ -102,10 +102,25 @@ describe('commands', () => {
 describe('the proxy', () => {
   const runs: ProxyFacts = {
     ...{ isInstalled: true, socket: '/run/m.sock', tunnels: 3, workers: 1, isDraining: false },
-    hostProblem: undefined,
+    ...{ hostProblem: undefined, hasSystemd: true },
   };
   const judge = (facts: Partial<ProxyFacts>): string[] =>
     judgeProxy({ ...runs, ...facts }).map(({ level, what }) => `${level}: ${what}`);
+
+  const start =
+    'systemctl start reeve-proxy.service; journalctl -u reeve-proxy -n 20 tells why it does not run';
+  const alone = 'start it as docs/proxy.md tells for a machine without systemd';
+
+  it.each([
+    [{ error: 'it is not there' }, start],
+    [{ error: 'no answer within 4s', isHung: true }, 'systemctl restart reeve-proxy.service'],
+    [{ error: 'it is not there', hasSystemd: false }, alone],
+    [{ error: 'no answer within 4s', isHung: true, hasSystemd: false }, `end HAProxy, and ${alone}`],
+    [{ isInstalled: false, hasSystemd: false }, `apt-get install haproxy, then ${alone}`],
+    [{ isInstalled: false }, 'apt-get install haproxy, then systemctl start reeve-proxy.service'],
+  ])('has a fix that this machine has, where %j', (facts, fix) => {
+    expect(judgeProxy({ ...runs, ...facts })).toMatchObject([{ level: 'failure', fix }]);
+  });
 
   it.each([
     [{}, ['ok: HAProxy answers, 3 tunnels']],
