@@ -1,7 +1,8 @@
 // Jobs that have been claimed, and `job run` for them: a real engine, the strict server, real processes.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inject, onTestFinished } from 'vitest';
+import { inject } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 import { engineSocket } from './engine.ts';
 import { type JobsMachine, makeJobsMachine } from './jobs-machine.ts';
 import { askDocker } from './node.ts';
