@@ -91,3 +91,30 @@ export async function makeJobRuns(socket = engineSocket()): Promise<JobRuns> {
     adopt: (job, containerId) => writeClaim(job, { source: 'adopted', containerId }),
   };
 }
+
+/** `job run`, once the job has said something, and its container. */
+export async function startRunning(
+  runs: JobRuns,
+  job: PloyJob,
+): Promise<{ program: Program; container: string }> {
+  const program = runs.start(['job', 'run', job.payload.job_id, '--json']);
+  await runs.ploy.waitUntil('its first line', () => job.chunks.size > 0);
+  const [container = ''] = await runs.containers(job);
+  return { program, container };
+}
+
+/** `job run`, killed after the job's first line. Gives the container. */
+export async function killRunning(runs: JobRuns, job: PloyJob): Promise<string> {
+  const { program, container } = await startRunning(runs, job);
+  program.child.kill('SIGKILL');
+  await program.ended;
+  return container;
+}
+
+/** Writes over records of an open job and their previous copies. */
+export function damageRecords(runs: JobRuns, job: PloyJob, names: readonly string[], text: string): void {
+  for (const name of names) {
+    for (const file of [name, `${name}.previous`])
+      writeFileSync(join(runs.root, 'state/jobs', job.payload.job_id, file), text);
+  }
+}
