@@ -1,19 +1,16 @@
 // Jobs that have been claimed, and `job run` for them: a real engine, the strict server, real processes.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inject } from 'vitest';
 import { onTestFinished } from './after-test.ts';
 import { engineSocket } from './engine.ts';
 import { type JobsMachine, makeJobsMachine } from './jobs-machine.ts';
 import { askDocker } from './node.ts';
 import { claimJob, type JobOptions } from './ploy/jobs.ts';
 import type { PloyJob } from './ploy/model.ts';
-import { type Program, startProcess } from './programs.ts';
+import type { Program } from './programs.ts';
 
 export type JobRuns = JobsMachine & {
   readonly socket: string;
-  /** The built program instead of the source, for what it costs. */
-  startShipped(words: readonly string[]): Program;
   /** Queued on the server, claimed by this node and written down, as `claim` does. */
   claim(options?: JobOptions): PloyJob;
   /** A record of an open job, or of one that has ended. */
@@ -65,14 +62,6 @@ export async function makeJobRuns(socket = engineSocket()): Promise<JobRuns> {
   return {
     ...machine,
     socket,
-    startShipped: (words) =>
-      startProcess(inject('reeveBin'), words, {
-        ...machine.env,
-        REEVE_CONFIG: join(machine.root, 'etc/reeve.yaml'),
-        REEVE_STATE: machine.stateDir,
-        REEVE_RUN: join(machine.root, 'run'),
-        REEVE_CACHE: join(machine.root, 'cache'),
-      }),
     claim: (options = {}) => {
       const queued = ploy.queueJob(options);
       const job = claimJob(ploy.state, ploy.nodeId);
