@@ -1,7 +1,8 @@
-// How tests clear what they leave: a rule that no type can hold.
-import { globSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+// How tests clear what they leave, and which may run beside others: rules that no type can hold.
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { filesBeside, namesAlone } from '../../support/beside.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const textOf = (file: string): string => readFileSync(resolve(root, file), 'utf8');
@@ -21,5 +22,17 @@ describe('the tests', () => {
     const concurrent = files.filter((file) => /\b(?:it|test|describe)\.concurrent\b/.test(textOf(file)));
     expect(concurrent).toContain('integration/reconcile/failure.test.ts');
     expect(concurrent.filter(takesGlobalHook)).toEqual([]);
+  });
+
+  it('that run beside others measure no time and bound none', () => {
+    expect(filesBeside.length).toBeGreaterThan(50);
+    const measures =
+      /performance\.now|hrtime|measureInTurn|Date\.now\(\) - \w*At\w*|toBeLessThan\w*\([^)]*(?:[mM]s\b|\d_000\))/;
+    expect(filesBeside.filter((file) => measures.test(textOf(join('..', file))))).toEqual([]);
+  });
+
+  it('that run alone in their folder are all there', () => {
+    const missing = namesAlone.filter((name) => !existsSync(resolve(root, `integration/${name}.test.ts`)));
+    expect(missing).toEqual([]);
   });
 });
