@@ -1,10 +1,10 @@
-// A node's machine in a temporary directory, without an engine: reeve run from source, and fake programs first on PATH.
+// A node's machine in a temporary directory, without an engine: reeve as it is shipped, and fake programs first on PATH.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { inject } from 'vitest';
 import { type Program, type ProgramEnd, startProcess } from './programs.ts';
 import { makeTempDir } from './temp.ts';
 
-const main = join(import.meta.dirname, '../../src/commands/main.ts');
 const fakes = join(import.meta.dirname, '../fixtures/bin');
 
 export type Machine = {
@@ -49,7 +49,7 @@ export function makeMachine(
     LAUNCHPAD_STATE: join(root, 'launch-pad/state.json'),
   };
   const start: Machine['start'] = (words, env = {}) => {
-    const program = startProcess(process.execPath, [main, ...words], { ...environment, ...env });
+    const program = startProcess(inject('reeveBin'), words, { ...environment, ...env });
     program.child.stdin.end();
     return program;
   };
