@@ -1,7 +1,8 @@
 // A node with the section `commands` alone whose API is called: on a socket that a stand-in for systemd holds.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inject, onTestFinished } from 'vitest';
+import { inject } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 import { type AgendaClient, createAgendaClient } from './agenda/client.ts';
 import { type ProgramEnd, startProcess } from './programs.ts';
 import { holdPublicSocket, holdSocket, type SocketHolder } from './socket-holder.ts';

@@ -1,7 +1,7 @@
 // A file system that never answers, as one of a network whose server is gone.
 import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
-import { onTestFinished } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 
 /** Mounted at a directory that it makes. Whoever looks there waits until the test is over. */
 export function mountDead(path: string): void {

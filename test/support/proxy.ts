@@ -3,7 +3,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { onTestFinished } from 'vitest';
 import { type Paths, resolvePaths } from '../../src/lib/config/paths.ts';
 import { parseWorkers } from '../../src/lib/haproxy/parse-workers.ts';
 import { askMaster, askWorker } from '../../src/lib/haproxy/runtime.ts';
@@ -13,6 +12,7 @@ import { registerInstance } from '../../src/lib/proxy/set.ts';
 import { prepareProxy } from '../../src/lib/proxy/sync.ts';
 import { type Log, silentLog } from '../../src/lib/report/log.ts';
 import { systemClock } from '../../src/lib/time.ts';
+import { onTestFinished } from './after-test.ts';
 import { until } from './balanced.ts';
 import { childrenOf, killIfThere } from './haproxy.ts';
 import { freePort } from './ports.ts';

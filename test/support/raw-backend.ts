@@ -2,7 +2,7 @@
 // tunnel what was said in it.
 import type { AddressInfo } from 'node:net';
 import { createServer, type Socket } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 
 const switched = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n';
 
