@@ -46,7 +46,10 @@ export async function readDraining({ paths }: Pick<ListContext, 'paths'>): Promi
 }
 
 function tellTunnels(tunnels: Tunnels | undefined, isDraining: boolean): string {
-  if (tunnels === undefined) return 'HAProxy does not run';
+  if (tunnels === undefined) {
+    const until = isDraining ? '; new tunnels are refused (drain) until it starts' : '';
+    return `HAProxy does not run${until}`;
+  }
   const old = tunnels.workers.filter(({ old: isOld }) => isOld).length;
   const where = old === 0 ? '' : `, in ${tunnels.workers.length} workers`;
   const draining = isDraining ? '; new ones are refused (drain)' : '';
