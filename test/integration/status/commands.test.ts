@@ -63,13 +63,15 @@ it('tells how many commands run, wait, have ended and are damaged', async () => 
 });
 
 it('tells when the control plane was told last, and why not (A29, A31)', async () => {
-  const machine = await makeCommandsMachine({ commands: { heartbeat_interval: '1ms' } });
+  const machine = await makeCommandsMachine();
   const line = async (): Promise<string> => {
     const { stdout } = await machine.reeve('status');
     return stdout.split('\n').find((one) => one.startsWith('control plane')) ?? '';
   };
   await machine.reeve('heartbeat');
   expect(await line()).toMatch(/^control plane of commands: http:\/\/127.0.0.1:\d+, told [\d.]+m?s ago$/);
+  const beats = machine.json('state/backoff/commands.json') as { lastTriedAt: string };
+  machine.write('state/backoff/commands.json', { ...beats, nextAt: beats.lastTriedAt });
   machine.central.faults.push({ kind: 'answer', status: 503, text: 'not now' });
   await machine.reeve('heartbeat');
   expect(await line()).toMatch(
