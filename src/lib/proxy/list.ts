@@ -13,7 +13,8 @@ type ListContext = Pick<BaseContext, 'paths' | 'signal'>;
 export async function listInstances(ctx: ListContext): Promise<Outcome> {
   const instances = [...(await readInstances(ctx))];
   const tunnels = await countTunnels(ctx).catch(ignoreAbsence);
-  const isDraining = await readDraining(ctx);
+  // A start ends a drain.
+  const isDraining = tunnels !== undefined && (await readDraining(ctx));
   const rows = instances.map(([name, port]) => [name, String(port)]);
   return {
     outcome: 'done',
@@ -46,10 +47,7 @@ export async function readDraining({ paths }: Pick<ListContext, 'paths'>): Promi
 }
 
 function tellTunnels(tunnels: Tunnels | undefined, isDraining: boolean): string {
-  if (tunnels === undefined) {
-    const until = isDraining ? '; new tunnels are refused (drain) until it starts' : '';
-    return `HAProxy does not run${until}`;
-  }
+  if (tunnels === undefined) return 'HAProxy does not run';
   const old = tunnels.workers.filter(({ old: isOld }) => isOld).length;
   const where = old === 0 ? '' : `, in ${tunnels.workers.length} workers`;
   const draining = isDraining ? '; new ones are refused (drain)' : '';
