@@ -106,7 +106,9 @@ function readTls(section: CommandsSection): Pick<CommandsConfig, 'tls'> {
   const { cert_path: certPath, key_path: keyPath, ca_path: caPath } = tls;
   if (certPath === undefined) section.report(['tls', 'cert_path'], 'is missing');
   if (keyPath === undefined) section.report(['tls', 'key_path'], 'is missing');
-  const pair = { certPath: certPath ?? '', keyPath: keyPath ?? '' };
+  // Half of it is none: what an address without TLS is refused for stays refused.
+  if (certPath === undefined || keyPath === undefined) return {};
+  const pair = { certPath, keyPath };
   return { tls: caPath === undefined ? pair : { ...pair, caPath } };
 }
 

@@ -209,6 +209,19 @@ describe('section commands', () => {
     expect(commands?.tls).toEqual({ certPath: '/c.crt', keyPath: '/c.key', caPath: '/ca.crt' });
   });
 
+  it.each(['cert_path: /c.crt', 'key_path: /c.key', 'ca_path: /ca.crt'])(
+    'refuses a public management API with a TLS that has %s alone as one without TLS (A11)',
+    async (half) => {
+      const home = await createConfigHome(
+        `commands: { file: agenda-node.yaml, listen_addr: "0.0.0.0:7100", tls: { ${half} } }\n`,
+      );
+      await home.write('agenda-node.yaml', minimal);
+      expect(await home.problems()).toContainEqual(
+        expect.stringContaining('commands.listen_addr 0.0.0.0:7100 is not private, and there is no TLS'),
+      );
+    },
+  );
+
   it('takes an IPv6 address for a backend host with brackets and without (A13)', async () => {
     for (const host of ['::1', '[::1]']) {
       const home = await createHome(`${minimal}proxy_backend_host: "${host}"\n`);
