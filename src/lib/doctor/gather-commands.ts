@@ -54,6 +54,7 @@ export async function gatherCommands(world: World, commands: CommandsConfig): Pr
     ...{ origin, server },
     ...{ tokenFile: await lookAt(tokenFile), files, survey, beats },
     ...{ heartbeatIntervalMs: commands.heartbeatIntervalMs, userProblem },
+    hasSystemd: isSystemdRunning(),
   };
 }
 
