@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type LogFile, type LogsRequest, limits, readLogName } from '../agenda/instances.ts';
 import { parseLogsQuery } from '../agenda/queries.ts';
 import { systemErrorCode, UnavailableError } from '../errors.ts';
-import { waitForAnswer } from '../host/answering.ts';
+import { waitForAnswer } from '../exec/answering.ts';
 import { type Answer, ApiError, type ApiRequest } from '../server/route.ts';
 import { fileError } from '../state/file-error.ts';
 import type { Gate } from './gate.ts';

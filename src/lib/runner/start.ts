@@ -5,8 +5,8 @@ import { stat } from 'node:fs/promises';
 import type { Duplex } from 'node:stream';
 import { waitUntil } from '../abort.ts';
 import { describeError, systemErrorCode } from '../errors.ts';
+import { waitForAnswer } from '../exec/answering.ts';
 import type { Argv } from '../exec/run.ts';
-import { waitForAnswer } from '../host/answering.ts';
 import { signalGroup } from '../host/processes.ts';
 import { type StageEnd, stageText } from './stage.ts';
 
