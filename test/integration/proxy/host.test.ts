@@ -6,6 +6,7 @@ import { UnavailableError } from '../../../src/lib/errors.ts';
 import { syncProxy } from '../../../src/lib/proxy/sync.ts';
 import { startBackendServer } from '../../support/backend-servers.ts';
 import { makeCommandsNode } from '../../support/commands-node.ts';
+import { freePort } from '../../support/ports.ts';
 import { startProcess } from '../../support/programs.ts';
 import { startProxy, type TestProxy } from '../../support/proxy.ts';
 import { askProxy } from '../../support/proxy-client.ts';
@@ -29,6 +30,26 @@ describe('the host of the instances', () => {
     expect(repaired).toEqual([`backend_host had 127.0.0.1 instead of ::1 in worker ${proxy.workers()[0]}`]);
     expect([await ask(proxy, 'four'), (await askProxy(proxy.port, '/i/six/')).status]).toEqual(['502', 200]);
   });
+
+  it.each([['127.0.0.1'], ['::']])(
+    'and the port of the proxy, which listens on %s, lead no request back to it (A59)',
+    async (address) => {
+      const port = await freePort();
+      const proxy = await startProxy({ env: { REEVE_PROXY_BIND: `${address}:${port}` } });
+      const instance = await startBackendServer('it');
+      await proxy.set('a', instance.backend.port);
+      await proxy.set('self', port);
+      const target = `${'/i/self'.repeat(4_000)}/i/a/`;
+      const answers = await Promise.all(Array.from({ length: 20 }, () => askProxy(port, target)));
+      expect(new Set(answers.map(({ status, body }) => `${status} ${body}`))).toEqual(
+        new Set(['502 this proxy itself is instance: self\n']),
+      );
+      expect((await askProxy(port, '/i/a/')).body).toContain('it\n');
+      // Every level of it would be one more.
+      const connections = /^CumConns: (\d+)$/m.exec(await proxy.tell('show info'))?.[1];
+      expect(Number(connections)).toBeLessThan(100);
+    },
+  );
 
   it('that cannot be looked up at the start serves nothing until it can', async () => {
     const proxy = await startProxy({ host: 'nowhere.invalid' });
