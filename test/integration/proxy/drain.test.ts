@@ -7,7 +7,7 @@ import { syncProxy } from '../../../src/lib/proxy/sync.ts';
 import { countTunnels } from '../../../src/lib/proxy/tunnels.ts';
 import { type BackendServer, startBackendServer } from '../../support/backend-servers.ts';
 import { until } from '../../support/balanced.ts';
-import { startProxy, type TestProxy } from '../../support/proxy.ts';
+import { startProxy, type TestProxy, untilDraining } from '../../support/proxy.ts';
 import { askProxy, openTunnel, type ProxyTunnel, upgradeFields } from '../../support/proxy-client.ts';
 
 const commands = { proxyBackendHost: '127.0.0.1', proxyDrainTimeoutMs: 30_000 };
@@ -33,10 +33,6 @@ async function openMany(port: number, count: number): Promise<ProxyTunnel[]> {
 const total = async ({ ctx }: TestProxy): Promise<number> => (await countTunnels(ctx)).total;
 
 /** As the current worker says, and so the old ones, which are told in the same breath. */
-async function untilDraining(proxy: TestProxy): Promise<void> {
-  await until(async () => (await proxy.tell(`get map ${proxy.at.flagsMap} drain`)).includes('value="on"'));
-}
-
 describe('active tunnels', () => {
   it('are those relayed now, and no plain requests (A65, A66)', async () => {
     const { proxy } = await startWithInstance();

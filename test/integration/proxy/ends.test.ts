@@ -6,7 +6,7 @@ import { countTunnels } from '../../../src/lib/proxy/tunnels.ts';
 import { startBackendServer } from '../../support/backend-servers.ts';
 import { until } from '../../support/balanced.ts';
 import { freePort } from '../../support/ports.ts';
-import { startProxy, type TestProxy } from '../../support/proxy.ts';
+import { startProxy, type TestProxy, untilDraining } from '../../support/proxy.ts';
 import { askProxy, askRaw, openTunnel, upgradeFields } from '../../support/proxy-client.ts';
 
 const accepted = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n';
@@ -128,7 +128,7 @@ describe('a HAProxy that is killed, whose socket is left behind', () => {
     await proxy.set('steady', steady.backend.port);
     await openTunnel(proxy.port, '/i/steady/');
     const draining = drainProxy(proxy.ctx, { boundMs: 60_000 });
-    await until(async () => (await proxy.tell(`get map ${proxy.at.flagsMap} drain`)).includes('value="on"'));
+    await untilDraining(proxy);
     kill(proxy);
     const startedAt = performance.now();
     expect((await draining).data).toMatchObject({ tunnels: 1, ended: 1, forced: 0 });

@@ -9,7 +9,7 @@ import { countTunnels } from '../../../src/lib/proxy/tunnels.ts';
 import { startBackendServer } from '../../support/backend-servers.ts';
 import { until } from '../../support/balanced.ts';
 import { startNodeProgram } from '../../support/programs.ts';
-import { startProxy, type TestProxy } from '../../support/proxy.ts';
+import { startProxy, type TestProxy, untilDraining } from '../../support/proxy.ts';
 import { askProxy, openTunnel, type ProxyTunnel } from '../../support/proxy-client.ts';
 
 const boundMs = 3_000;
@@ -114,7 +114,7 @@ describe('a reload', () => {
     const { proxy, before } = await startReloaded();
     await untilOld(proxy);
     const draining = drainProxy(proxy.ctx, { boundMs });
-    await until(async () => (await proxy.tell(`get map ${proxy.at.flagsMap} drain`)).includes('value="on"'));
+    await untilDraining(proxy);
     expect(await syncProxy(proxy.ctx, { ...local, proxyDrainTimeoutMs: 0 })).toMatchObject({ forced: 0 });
     expect((await draining).data).toEqual({ tunnels: 3, ended: 0, forced: 3, draining: true });
     await until(() => before.every((tunnel) => !tunnel.isOpen()));
