@@ -89,6 +89,7 @@ export const commands: readonly CommandSpec[] = [
       { flags: '--watch', description: 'stay, and go on whenever there is news: for hosts without systemd' },
     ],
     locks: true,
+    tellsConfig: true,
     load: () => import('./reconcile.ts'),
   },
   ...backupCommands,
@@ -99,6 +100,7 @@ export const commands: readonly CommandSpec[] = [
     path: 'heartbeat',
     summary: 'report this node alive, if it is',
     locks: true,
+    tellsConfig: true,
     load: () => import('./heartbeat.ts'),
   },
   {
@@ -107,6 +109,7 @@ export const commands: readonly CommandSpec[] = [
       'bring Caddy and the balancer to the routes that the nodes publish (with --dry-run, exit 2 if anything)',
     options: [dryRunOption],
     locks: true,
+    tellsConfig: true,
     load: () => import('./edge.ts'),
   },
   {

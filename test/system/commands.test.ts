@@ -209,7 +209,8 @@ describeHost('a node that runs commands', () => {
     expect(await call('GET', '/logs/app/one?dir=/root/logs')).toEqual({
       status: 404,
       text: JSON.stringify({
-        error: 'no logs found for app/one: reeve-api-commands.service does not see what is below /root',
+        error:
+          'no logs found for app/one in "/root/logs": reeve-api-commands.service does not see what is below /root',
       }),
     });
   });

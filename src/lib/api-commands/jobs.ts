@@ -67,8 +67,9 @@ async function handleDelete(
   { turns, deletes }: DeleteOptions,
 ): Promise<Answer> {
   const jobId = idOf(request);
-  const remove = () => turns(commandKey(jobId), () => deleteCommand(ctx, jobId));
-  const isDeleted = await deletes(request.signal, remove);
+  // Who waits for a turn keeps nobody else from deleting.
+  const remove = () => deletes(request.signal, () => deleteCommand(ctx, jobId));
+  const isDeleted = await turns(commandKey(jobId), remove);
   if (isDeleted) ctx.log.info('deleted a command', { job: jobId });
   return { status: 204 };
 }

@@ -168,7 +168,8 @@ function describeRequest(request: JobRequest, userEnv: Readonly<Record<string, s
   });
   return {
     argv: request.mode === 'shell' ? { shell: request.shell } : ([request.name, ...request.args] as const),
-    dir: request.dir === '' ? '/' : request.dir,
+    // Of a unit that is where we are ourselves; so it is everywhere.
+    dir: request.dir.startsWith('/') ? request.dir : `/${request.dir}`,
     env: { ...childEnvironment(), ...userEnv, ...Object.fromEntries(given) },
   };
 }

@@ -103,11 +103,13 @@ export const checks: readonly Check[] = [
 async function checkConfig({ base }: World): Promise<Finding[]> {
   const { configFile } = base.paths;
   try {
-    const { config, problems } = compileConfig(readMainSource(base.paths, base.overrides), base);
+    const compiled = compileConfig(readMainSource(base.paths, base.overrides), base);
+    const { config, problems, tokenFile, tokenWarning } = compiled;
     const findings = [
       ...problems.map((problem) => failure(describeProblem(problem))),
-      ...config.warnings.map((text) => warning(text)),
-      ...judgeConfigFile(await lookAt(configFile)),
+      // Who reads the token is the check of commands' to tell, once.
+      ...config.warnings.filter((text) => text !== tokenWarning).map((text) => warning(text)),
+      ...judgeConfigFile(await lookAt(configFile), { isTold: tokenFile === configFile }),
     ];
     return orOk(findings, ok('valid', { where: configFile }));
   } catch (error) {

@@ -12,7 +12,7 @@ import { readMainSource } from '../config/load.ts';
 import { describeError, ReeveError, UnavailableError } from '../errors.ts';
 import { isSystemdRunning } from '../exec/systemd.ts';
 import { isHaproxyInstalled } from '../haproxy/binary.ts';
-import { readBeats } from '../heartbeat/beats.ts';
+import { readBeatsTo } from '../heartbeat/beats.ts';
 import { openHttp } from '../http/client.ts';
 import { compareWorkers, listMapFiles, readMapValues } from '../proxy/compare.ts';
 import { resolveBackendHost } from '../proxy/host.ts';
@@ -38,8 +38,10 @@ export async function gatherCommands(world: World, commands: CommandsConfig): Pr
   const ctx = { ...base, log: silentLog };
   const { paths, overrides } = base;
   const { tokenFile = paths.configFile } = compileConfig(readMainSource(paths, overrides), base);
+  const { centralBaseUrl } = commands;
+  const origin = centralBaseUrl === '' ? undefined : new URL(centralBaseUrl).origin;
   const [beats, server, survey, files, userProblem] = await Promise.all([
-    readBeats(ctx, 'commands'),
+    readBeatsTo(ctx, 'commands', origin),
     askControlPlane(commands, signal),
     surveyCommands(ctx),
     listFiles(world),
@@ -49,9 +51,10 @@ export async function gatherCommands(world: World, commands: CommandsConfig): Pr
     ),
   ]);
   return {
-    ...{ origin: server === undefined ? undefined : new URL(commands.centralBaseUrl).origin, server },
+    ...{ origin, server },
     ...{ tokenFile: await lookAt(tokenFile), files, survey, beats },
     ...{ heartbeatIntervalMs: commands.heartbeatIntervalMs, userProblem },
+    hasSystemd: isSystemdRunning(),
   };
 }
 

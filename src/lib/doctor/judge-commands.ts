@@ -17,9 +17,12 @@ export type CommandsFacts = {
   /** Why they cannot run as the user that is named. */
   userProblem: string | undefined;
   survey: {
+    waiting: number;
     running: readonly { jobId: string; startedAt: string }[];
+    lost: readonly string[];
     damaged: readonly string[];
   };
+  hasSystemd: boolean;
 };
 
 /** A control plane takes a machine for online for so many intervals. */
@@ -36,7 +39,8 @@ export function judgeCommands(facts: CommandsFacts, now: Date): Finding[] {
     ...judgeSurvey(facts, now),
   ];
   const who = origin === undefined ? 'no control plane is told of this machine' : `${origin} answers`;
-  return orOk(findings, ok(`${who}, ${plural(survey.running.length, 'command')} running`));
+  const waiting = survey.waiting === 0 ? '' : `, ${survey.waiting} waiting`;
+  return orOk(findings, ok(`${who}, ${plural(survey.running.length, 'command')} running${waiting}`));
 }
 
 function judgeFiles({ tokenFile, files }: CommandsFacts): Finding[] {
@@ -58,9 +62,13 @@ function judgeFiles({ tokenFile, files }: CommandsFacts): Finding[] {
 
 /** What cannot be reached now is told once, and not by its last heartbeat as well. */
 function judgeControlPlane(facts: CommandsFacts, now: Date): Finding[] {
-  const { origin: where = '', server, beats, heartbeatIntervalMs } = facts;
+  const { origin: where = '', server, beats, heartbeatIntervalMs, hasSystemd } = facts;
   if (server === undefined) return [];
-  if (!server.reachable) return [failure(server.why, { where })];
+  if (!server.reachable) {
+    const fix =
+      'correct commands.central_base_url, or see to the network, the name server or the control plane';
+    return [failure(server.why, { fix })];
+  }
   if (server.status === 401 || server.status === 403) {
     const fix = "write the machine's agent token there into commands.token";
     return [failure(`the control plane does not know our token (${server.status})`, { where, fix })];
@@ -72,27 +80,37 @@ function judgeControlPlane(facts: CommandsFacts, now: Date): Finding[] {
     const allowedMs = onlineIntervals * heartbeatIntervalMs;
     if (silentMs > allowedMs) {
       const since = `told last ${formatDuration(silentMs)} ago, and ${formatDuration(allowedMs)} are allowed`;
-      const fix = '`systemctl list-timers reeve-heartbeat.timer` tells when it is told next';
+      const fix = hasSystemd
+        ? '`systemctl list-timers reeve-heartbeat.timer` tells when it is told next'
+        : 'run `reeve heartbeat` each commands.heartbeat_interval';
       findings.push(failure(`this machine is taken for offline: ${since}`, { where, fix }));
     }
   }
   return findings;
 }
 
-function judgeSurvey({ survey }: CommandsFacts, now: Date): Finding[] {
-  const { running, damaged } = survey;
+function judgeSurvey({ survey, hasSystemd }: CommandsFacts, now: Date): Finding[] {
+  const { running, lost, damaged } = survey;
   const old = running.filter(({ startedAt }) => !(now.getTime() - Date.parse(startedAt) <= longestMs));
   const findings: Finding[] = [];
   if (old.length > 0) {
     const where = listNames(old.map(({ jobId }) => jobId));
-    const fix = '`systemctl status "reeve-command@*"` tells what they do';
+    const fix = `\`${hasSystemd ? 'systemctl status "reeve-command@*"' : 'ps -ef'}\` tells what they do`;
     findings.push(
       warning(`${plural(old.length, 'command')} running for longer than half an hour`, { where, fix }),
     );
   }
+  if (lost.length > 0) {
+    const what = `${plural(lost.length, 'command')} whose process is gone`;
+    const why = hasSystemd ? '`journalctl -u "reeve-command@*"` tells why; ' : '';
+    const fix = `${why}whoever asks for one is told that it has failed`;
+    findings.push(warning(what, { where: listNames(lost), fix }));
+  }
   if (damaged.length > 0) {
     const what = `the records of ${plural(damaged.length, 'command')} cannot be read`;
-    findings.push(warning(what, { where: listNames(damaged) }));
+    const fix =
+      'look what happened (disk, power): whoever asks for one is told that it has failed, and it goes after commands.job_retention';
+    findings.push(warning(what, { where: listNames(damaged), fix }));
   }
   return findings;
 }

@@ -79,12 +79,13 @@ function operands(files: readonly PathFacts[]): string {
   return files.length > 5 ? '' : files.map(({ path }) => ` ${path}`).join('');
 }
 
-export function judgeConfigFile({ path, mode = 0 }: PathFacts): Finding[] {
+/** `isTold`: that others read a token in it is another check's to tell. */
+export function judgeConfigFile({ path, mode = 0 }: PathFacts, { isTold = false } = {}): Finding[] {
   if ((mode & 0o022) !== 0) {
     return [failure('others may change it', { where: path, fix: `chmod go-w ${path}` })];
   }
   const fix = `chmod o-rwx ${path}`;
-  return (mode & 0o004) === 0
+  return (mode & 0o004) === 0 || isTold
     ? []
     : [warning('everybody may read it, tokens included', { where: path, fix })];
 }
@@ -93,7 +94,7 @@ export function judgeLeftovers(corrupt: readonly string[]): Finding[] {
   const fix = 'look what happened (disk, power), then remove it: reeve goes on without it';
   return orOk(
     corrupt.map((path) => warning('a damaged state file was set aside', { where: path, fix })),
-    ok('no damaged state file'),
+    ok('no state file has been set aside'),
   );
 }
 

@@ -23,13 +23,12 @@ const pollMs = 20;
  */
 export async function askWorkers(
   masterSocket: string,
-  commandsFor: readonly string[] | ((worker: Worker) => readonly string[]),
+  commandsFor: readonly string[] | Find,
   { isOnce = false, ...options }: AskOptions,
 ): Promise<WorkerAnswers[]> {
-  const find = typeof commandsFor === 'function' ? commandsFor : () => commandsFor;
   const { signal, timeoutMs = awayMs } = options;
   const until = performance.now() + Math.min(awayMs, timeoutMs);
-  const round: Round = { masterSocket, find, asked: new Map(), until };
+  const round: Round = { masterSocket, find: toFind(commandsFor), asked: new Map(), until };
   for (;;) {
     let away: unknown;
     try {
@@ -45,9 +44,15 @@ export async function askWorkers(
   }
 }
 
+type Find = (worker: Worker) => readonly string[];
+
+function toFind(commandsFor: readonly string[] | Find): Find {
+  return typeof commandsFor === 'function' ? commandsFor : () => commandsFor;
+}
+
 type Round = {
   masterSocket: string;
-  find: (worker: Worker) => readonly string[];
+  find: Find;
   asked: Map<number, WorkerAnswers>;
   /** Nobody is waited for any longer. */
   until: number;

@@ -119,7 +119,7 @@ function explainAlert(text: string, { now }: TlsAbout): string | undefined {
     return 'the server does not speak TLS 1.3';
   }
   if (/wrong.version.number|packet.length.too.long/i.test(text)) {
-    return 'the server does not speak TLS on this port: is its address https?';
+    return 'the server does not speak TLS on this port: is it http there, not https?';
   }
   return undefined;
 }

@@ -2,7 +2,7 @@
 // way to end it, and bounded memory for what it prints. Knows no concern.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitUntil } from '../abort.ts';
-import { signalGroup } from '../host/processes.ts';
+import { readStartTime, signalGroup } from '../host/processes.ts';
 import { type KeptBytes, keepLastBytes, type LastBytes } from '../last-bytes.ts';
 import { type OutputPipe, openPipe } from './pipe.ts';
 import { type CommandSpec, type ProcessEnd, type StartedCommand, startCommand } from './start.ts';
@@ -148,9 +148,12 @@ async function waitForEnd(
   return { kind: stop.reason() };
 }
 
+/** Its leader is gone, or was killed with it. */
 async function endGroup(pid: number): Promise<void> {
   const lastMs = performance.now() + goneMs;
-  while (signalGroup(pid, 'SIGKILL') && performance.now() < lastMs) await sleep(lookMs);
+  // As long as one of the group is there nobody gets its number: whoever has it now is a stranger, and so is a group of that number.
+  const isOurs = (): boolean => readStartTime(pid) === undefined;
+  while (isOurs() && signalGroup(pid, 'SIGKILL') && performance.now() < lastMs) await sleep(lookMs);
 }
 
 /** False where it takes longer. */

@@ -5,8 +5,8 @@ import { stat } from 'node:fs/promises';
 import type { Duplex } from 'node:stream';
 import { waitUntil } from '../abort.ts';
 import { describeError, systemErrorCode } from '../errors.ts';
+import { waitForAnswer } from '../exec/answering.ts';
 import type { Argv } from '../exec/run.ts';
-import { waitForAnswer } from '../host/answering.ts';
 import { signalGroup } from '../host/processes.ts';
 import { type StageEnd, stageText } from './stage.ts';
 
@@ -141,17 +141,32 @@ function codeOf(error: unknown): string {
 
 function explainStart({ dir, program }: Wanted, end: Exclude<StageEnd, 'begins'>): string {
   if (end.step === 'run') return explainRun(program, end.code);
-  const why = end.code === 'ENOTDIR' ? 'it is no directory' : end.code;
+  const why = enterErrors[end.code] ?? pathErrors[end.code] ?? end.code;
   return `cannot enter ${JSON.stringify(dir)}: ${why}`;
 }
 
+const pathErrors: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  ENAMETOOLONG: 'its name is too long',
+  ELOOP: 'its links lead in a circle',
+  EIO: 'its disk cannot be read',
+  ENOMEM: 'there is no memory left',
+};
+
+const enterErrors: Readonly<Record<string, string>> = {
+  ENOENT: 'no such directory',
+  ENOTDIR: 'it, or what stands before it, is no directory',
+};
+
 const startErrors: Readonly<Record<string, string>> = {
   ENOENT: 'no such program, or nothing to run it with',
-  EACCES: 'permission denied',
+  ENOTDIR: 'what stands before it is no directory',
+  EAGAIN: 'there are too many processes',
+  ETXTBSY: 'it is being written',
   E2BIG: 'its arguments and its environment are too long',
   ENOEXEC: 'it is no program',
 };
 
 function explainRun(program: string, code: string): string {
-  return `cannot run ${JSON.stringify(program)}: ${startErrors[code] ?? code}`;
+  return `cannot run ${JSON.stringify(program)}: ${startErrors[code] ?? pathErrors[code] ?? code}`;
 }

@@ -86,6 +86,33 @@ describe('DELETE /v1/jobs/ID', () => {
     expect(await client.wait('a')).toMatchObject({ output: 'next\n' });
   });
 
+  it('keeps nobody waiting for those of a command whose turn is taken (A46)', async () => {
+    const node = makeCommandsNode();
+    const { client, port } = await node.serve(60);
+    await client.dispatch(shell('a', 'true'));
+    await client.wait('a');
+    const ctx = await contextOf(node);
+    const lock = await acquireLock(ctx.paths.locksDir, commandLock('a'), { ...ctx, command: 'reeve test' });
+    const headers = { 'X-Agenda-Node-Token': nodeToken };
+    const left = new AbortController();
+    const call = (method: string, path: string, body?: string) =>
+      callRaw(port, { method, path, headers, signal: left.signal, ...(body === undefined ? {} : { body }) });
+    try {
+      await client.delete('a');
+      // Waits for the end of the one before, and so do these for their turn.
+      const waiting = [call('POST', '/v1/jobs', JSON.stringify(shell('a', 'echo next')))];
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      for (let count = 0; count < 20; count += 1) waiting.push(call('DELETE', '/v1/jobs/a'));
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      const first = await Promise.race([client.delete('b').then(() => 'b'), ...waiting]);
+      left.abort();
+      await Promise.allSettled(waiting);
+      expect(first).toBe('b');
+    } finally {
+      lock.release();
+    }
+  });
+
   it('of hundreds at once starts few programs at a time (A46)', async () => {
     const node = makeCommandsNode();
     const now = new Date().toISOString();

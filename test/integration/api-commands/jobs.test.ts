@@ -248,10 +248,17 @@ describe('GET /v1/jobs/ID', () => {
     const { client } = await makeCommandsNode().serve();
     await client.dispatch({ job_id: 'a', mode: 'cmd', name: 'no-such-program' });
     await client.dispatch({ ...shell('b', 'true'), dir: '/nowhere' });
+    await client.dispatch({ ...shell('c', 'true'), dir: 'nowhere' });
     const failed = { status: 'failed', exit_code: -1, output: '' };
     const missing = 'cannot run "no-such-program": no such program, or nothing to run it with';
     expect(await client.wait('a')).toEqual({ ...failed, error: missing });
-    expect(await client.wait('b')).toEqual({ ...failed, error: 'cannot enter "/nowhere": ENOENT' });
+    expect(await client.wait('b')).toEqual({
+      ...failed,
+      error: 'cannot enter "/nowhere": no such directory',
+    });
+    expect(await client.wait('c')).toEqual(await client.wait('b'));
+    await client.dispatch({ ...shell('d', 'pwd'), dir: 'usr/lib/..' });
+    expect(await client.wait('d')).toMatchObject({ status: 'success', output: '/usr\n' });
   });
 
   it('keeps the tail of an output that is too long, with a mark that counts (A23, A54)', async () => {

@@ -127,12 +127,18 @@ describe('the logs of an instance', () => {
 
   it('are 404 where there are none, and where the directory is none', async () => {
     const api = await serveLogs();
-    const none = { status: 404, answer: { error: 'no logs found for app/default' } };
-    expect(await api.ask()).toEqual(none);
+    const told = (dir: string, why = ''): string => `no logs found for app/default in "${dir}"${why}`;
+    const empty = await api.ask();
+    expect(empty).toEqual({ status: 404, answer: { error: expect.stringMatching(/ in "\/[^"]+"$/) } });
     const file = api.put('app__default__file', 'x');
-    for (const dir of ['/no/such/directory', file, join(file, 'below'), `/${'x'.repeat(300)}`]) {
+    for (const [dir, why] of [
+      ['/no/such/directory', ': there is no such directory'],
+      [file, ': it is no directory'],
+      [join(file, 'below'), ': it is no directory'],
+      [`/${'x'.repeat(300)}`, ': its name is too long'],
+    ] as const) {
       const answer = await api.call(`/v1/logs/app/default?dir=${encodeURIComponent(dir)}`);
-      expect([answer.status, answer.text]).toEqual([404, JSON.stringify(none.answer)]);
+      expect([answer.status, answer.text]).toEqual([404, JSON.stringify({ error: told(dir, why) })]);
     }
   });
 
@@ -203,7 +209,7 @@ describe('what lies in a directory of logs', () => {
     api.put('app__default.log', 'x\n');
     expect(await api.ask()).toEqual({
       status: 404,
-      answer: { error: `no logs found for ${app}/${instance}` },
+      answer: { error: expect.stringMatching(/^no logs found for .* in "\/[^"]+"$/) },
     });
   });
 

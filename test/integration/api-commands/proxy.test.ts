@@ -73,6 +73,20 @@ describe('the registration of an instance', () => {
     expect((await callApi(proxy.port, undefined, { path: '/i/app-1/x' })).text).toBe('it');
   });
 
+  it('A72: is answered 500 where HAProxy does not answer: it is registered, and the next sync brings it', async () => {
+    const proxy = await startProxy();
+    const api = await serveInstances({}, { paths: proxy.paths });
+    const [worker = 0] = proxy.workers();
+    process.kill(worker, 'SIGSTOP');
+    const refused = await put(api, 'app-1', { port: 20_001 });
+    process.kill(worker, 'SIGCONT');
+    expect([refused.status, refused.text]).toEqual([
+      500,
+      expect.stringContaining('cannot tell HAProxy that app-1 is at port 20001, as it is registered: '),
+    ]);
+    expect(readRegistry(proxy)).toBe('app-1 20001\n');
+  });
+
   it('A77: is kept for the HAProxy that starts next where none runs', async () => {
     const api = await serveInstances();
     const answer = await put(api, 'app-1', { port: 8080, weight: 3 });

@@ -27,6 +27,16 @@ describe('a public address', () => {
     expect(end.stderr).not.toContain('listening');
   });
 
+  it.each([
+    [64, '127.0.0.1:99999', 'cannot use --listen "127.0.0.1:99999": its port must be 0 to 65535'],
+    [64, '127.0.0.1', 'cannot use --listen "127.0.0.1": it must be HOST:PORT or :PORT'],
+    [78, 'no..name:7100', 'cannot listen on no..name:7100: its name is not known'],
+    [78, '10.255.255.254:7100', 'cannot listen on 10.255.255.254:7100: this machine has no such address'],
+  ])('ends with %i at --listen %s, in words', async (status, address, told) => {
+    const end = await makeCommandsNode().reeve('api', 'commands', '--listen', address);
+    expect([end.status, end.stderr]).toEqual([status, expect.stringContaining(`${told}\n`)]);
+  });
+
   it('that a unit has handed over serves nobody, tells whoever calls so, and does not spin (A11)', async () => {
     const node = makeCommandsNode();
     const holder = await node.holdPublic();

@@ -1,5 +1,5 @@
 // `reeve command run` by itself: what it does to its machine, to a full disk, and to a command that does not end.
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, inject, it } from 'vitest';
@@ -179,6 +179,21 @@ describe('reeve command run', () => {
     running.child.kill('SIGTERM');
     await running.ended;
     expect(stateOf(node)).toMatchObject({ kind: 'failed', error: 'interrupted: its unit was stopped' });
+  });
+
+  it.each([
+    ['is damaged', 'commands: {', /reeve\.yaml/],
+    ['is gone', undefined, /^cannot read .*reeve\.yaml: /],
+    ['has no such section', '{}', /^section commands is missing/],
+    ['has a wrong key', '{"commands":{"token":"x","machine_id":7,"user":5}}', /commands\.user/],
+  ] as const)('fails the command where the configuration %s, and says so', async (_, text, told) => {
+    const node = makeCommandsNode();
+    accept(node, 'true');
+    if (text === undefined) rmSync(node.configFile);
+    else writeFileSync(node.configFile, text);
+    const { status } = await node.reeve('command', 'run', '--', 'a');
+    expect(status).toBe(78);
+    expect(stateOf(node)).toMatchObject({ kind: 'failed', exitCode: -1, error: expect.stringMatching(told) });
   });
 
   it('is busy where another one has the command, and says so with 75', async () => {

@@ -54,6 +54,8 @@ describe('doctor, where commands are taken', () => {
     expect(await examine(machine, 'commands')).toMatchObject([
       { level: 'failure', what, fix: `${fix} ${ours}` },
     ]);
+    chmodSync(ours, 0o644);
+    expect(told(await examine(machine, 'config')), 'in one line').toEqual(['ok: valid']);
     const seed = machine.write('etc/agenda-node.yaml', 'machine_id: 7\ntoken: tok-3f9c\n');
     chmodSync(seed, 0o644);
     machine.write('etc/reeve.yaml', { commands: { file: 'agenda-node.yaml' } });

@@ -1,11 +1,12 @@
 // Tunnels that end the hard way: each one by itself, and none of them with the process that relays all the others.
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { drainProxy } from '../../../src/lib/proxy/drain.ts';
 import { countTunnels } from '../../../src/lib/proxy/tunnels.ts';
 import { startBackendServer } from '../../support/backend-servers.ts';
 import { until } from '../../support/balanced.ts';
 import { freePort } from '../../support/ports.ts';
-import { startProxy } from '../../support/proxy.ts';
+import { startProxy, type TestProxy, untilDraining } from '../../support/proxy.ts';
 import { askProxy, askRaw, openTunnel, upgradeFields } from '../../support/proxy-client.ts';
 
 const accepted = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n';
@@ -106,6 +107,33 @@ it('an instance that ends without an answer is 502, and on a connection that was
   expect(await ask('steady', 'refused', 'steady')).toEqual(['200', '502', '200']);
   // As HAProxy has it: whoever asks is to take it for an end of the connection, and to know what may be sent again.
   expect(await ask('steady', 'cut', 'steady')).toEqual(['200']);
+});
+
+describe('a HAProxy that is killed, whose socket is left behind', () => {
+  const kill = (proxy: TestProxy): void => {
+    for (const pid of [proxy.pid, ...proxy.workers()]) process.kill(pid, 'SIGKILL');
+  };
+
+  it('has nothing to drain: nobody waits for the bound (A68)', async () => {
+    const proxy = await startProxy();
+    kill(proxy);
+    const startedAt = performance.now();
+    const { outcome, data } = await drainProxy(proxy.ctx, { boundMs: 60_000 });
+    expect([outcome, data]).toMatchObject(['nothing-to-do', { tunnels: 0, ended: 0, forced: 0 }]);
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
+  }, 40_000);
+
+  it('in the middle of a drain ends it with all tunnels (A68)', async () => {
+    const [proxy, steady] = [await startProxy(), await startBackendServer('it')];
+    await proxy.set('steady', steady.backend.port);
+    await openTunnel(proxy.port, '/i/steady/');
+    const draining = drainProxy(proxy.ctx, { boundMs: 60_000 });
+    await untilDraining(proxy);
+    kill(proxy);
+    const startedAt = performance.now();
+    expect((await draining).data).toMatchObject({ tunnels: 1, ended: 1, forced: 0 });
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
+  }, 40_000);
 });
 
 it('a client that never ends its fields is no tunnel, and ends none (R43)', async () => {

@@ -9,7 +9,7 @@ import { countTunnels } from '../../../src/lib/proxy/tunnels.ts';
 import { startBackendServer } from '../../support/backend-servers.ts';
 import { until } from '../../support/balanced.ts';
 import { startNodeProgram } from '../../support/programs.ts';
-import { startProxy, type TestProxy } from '../../support/proxy.ts';
+import { startProxy, type TestProxy, untilDraining } from '../../support/proxy.ts';
 import { askProxy, openTunnel, type ProxyTunnel } from '../../support/proxy-client.ts';
 
 const boundMs = 3_000;
@@ -81,7 +81,7 @@ describe('a reload', () => {
 
     expect(performance.now() - reloadedAt).toBeGreaterThanOrEqual(boundMs);
     expect(data).toMatchObject({
-      text: ['tunnels of before a reload that were closed by force: 2', 'HAProxy has 1 instance'],
+      text: ['HAProxy has 1 instance; tunnels of before a reload closed by force: 2'],
       data: { repaired: [], forced: 2 },
     });
     expect(proxy.warnings).toEqual(['tunnels closed by force 3s after a reload: 2']);
@@ -102,16 +102,21 @@ describe('a reload', () => {
     expect(await tunnel.say('still')).toBe('it: still');
     await proxy.set('b', instance.backend.port);
     expect((await askProxy(proxy.port, '/i/b/')).status).toBe(200);
-    expect((await drainProxy(proxy.ctx, { boundMs: 0 })).data).toEqual({ tunnels: 1, ended: 0, forced: 1 });
+    expect((await drainProxy(proxy.ctx, { boundMs: 0 })).data).toEqual({
+      tunnels: 1,
+      ended: 0,
+      forced: 1,
+      draining: true,
+    });
   });
 
   it('of before a drain leaves its tunnels to the drain, which counts them', async () => {
     const { proxy, before } = await startReloaded();
     await untilOld(proxy);
     const draining = drainProxy(proxy.ctx, { boundMs });
-    await until(async () => (await proxy.tell(`get map ${proxy.at.flagsMap} drain`)).includes('value="on"'));
+    await untilDraining(proxy);
     expect(await syncProxy(proxy.ctx, { ...local, proxyDrainTimeoutMs: 0 })).toMatchObject({ forced: 0 });
-    expect((await draining).data).toEqual({ tunnels: 3, ended: 0, forced: 3 });
+    expect((await draining).data).toEqual({ tunnels: 3, ended: 0, forced: 3, draining: true });
     await until(() => before.every((tunnel) => !tunnel.isOpen()));
   });
 });

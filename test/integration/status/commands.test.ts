@@ -63,17 +63,35 @@ it('tells how many commands run, wait, have ended and are damaged', async () => 
 });
 
 it('tells when the control plane was told last, and why not (A29, A31)', async () => {
-  const machine = await makeCommandsMachine({ commands: { heartbeat_interval: '1ms' } });
+  const machine = await makeCommandsMachine();
   const line = async (): Promise<string> => {
     const { stdout } = await machine.reeve('status');
     return stdout.split('\n').find((one) => one.startsWith('control plane')) ?? '';
   };
   await machine.reeve('heartbeat');
   expect(await line()).toMatch(/^control plane of commands: http:\/\/127.0.0.1:\d+, told [\d.]+m?s ago$/);
+  const beats = machine.json('state/backoff/commands.json') as { lastTriedAt: string };
+  machine.write('state/backoff/commands.json', { ...beats, nextAt: beats.lastTriedAt });
   machine.central.faults.push({ kind: 'answer', status: 503, text: 'not now' });
   await machine.reeve('heartbeat');
   expect(await line()).toMatch(
-    /, told [\d.]+m?s ago: cannot send the heartbeat of commands: the control plane answered 503: not now$/,
+    /, last told [\d.]+m?s ago; since then: cannot send the heartbeat of commands: the control plane answered 503: not now$/,
+  );
+});
+
+it('tells nothing of another control plane than the one that is named now, nor waits for its next beat', async () => {
+  const machine = await makeCommandsMachine();
+  await machine.reeve('heartbeat');
+  const other = await makeCommandsMachine({ central: { machines: { 7: 'another' } } });
+  const config = machine.json('etc/reeve.yaml') as { commands: object };
+  const commands = { ...config.commands, central_base_url: other.central.url };
+  machine.write('etc/reeve.yaml', { commands });
+  const line = async (): Promise<string | undefined> =>
+    (await machine.reeve('status')).stdout.split('\n').find((one) => one.startsWith('control plane'));
+  expect(await line()).toBe(`control plane of commands: ${other.central.url}, never told`);
+  await machine.reeve('heartbeat');
+  expect(await line()).toBe(
+    `control plane of commands: ${other.central.url}, never told: cannot send the heartbeat of commands: the control plane answered 401: invalid node token`,
   );
 });
 

@@ -130,7 +130,7 @@ describe('the configuration file', () => {
 
 describe('damaged state files', () => {
   it('are named one by one (R32, R55)', () => {
-    expect(judgeLeftovers([])).toEqual([{ level: 'ok', what: 'no damaged state file' }]);
+    expect(judgeLeftovers([])).toEqual([{ level: 'ok', what: 'no state file has been set aside' }]);
     const path = '/var/lib/reeve/ports.json.corrupt-2026-06-04T03-00-00-000Z';
     expect(judgeLeftovers([path])).toEqual([
       expect.objectContaining({ level: 'warning', what: 'a damaged state file was set aside', where: path }),
