@@ -12,6 +12,22 @@ export const nodeToken = 'tok-3f9c';
 /** What a node takes this boot for. */
 export const nodeBoot = 'boot-1';
 
+/** As it is asked for. */
+export const shellRequest = (id: string, text: string) => ({
+  job_id: id,
+  dir: '/',
+  mode: 'shell',
+  shell: text,
+});
+
+/** As it stands in a record. */
+export const echoRequest = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: 'echo ran' };
+
+export const aCommandRecord = (state: object, more: object = {}) => ({
+  ...{ jobId: 'a', generation: 'g-1', acceptedAt: '2026-06-04T03:00:00.000Z', bootId: nodeBoot, state },
+  ...more,
+});
+
 export type CommandsNode = {
   readonly root: string;
   readonly stateDir: string;

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { acquireLock } from '../../../src/lib/lock/flock.ts';
 import { commandLock } from '../../../src/lib/lock/names.ts';
 import { callRaw } from '../../support/agenda/client.ts';
+import { until } from '../../support/balanced.ts';
 import { contextOf } from '../../support/commands-context.ts';
 import { makeCommandsNode, nodeBoot, nodeToken } from '../../support/commands-node.ts';
 import { fillDisk, mountSmall } from '../../support/full-disk.ts';
@@ -192,10 +193,3 @@ describe('DELETE /v1/jobs/ID', () => {
     expect(existsSync(file)).toBe(false);
   });
 });
-
-async function until(what: () => boolean): Promise<void> {
-  for (let left = 1_000; !what(); left -= 1) {
-    if (left === 0) throw new Error('it has not come');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

@@ -3,27 +3,23 @@ import { mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { type CommandsNode, makeCommandsNode, nodeBoot } from '../../support/commands-node.ts';
+import { until } from '../../support/balanced.ts';
+import {
+  aCommandRecord,
+  type CommandsNode,
+  echoRequest,
+  makeCommandsNode,
+  shellRequest,
+} from '../../support/commands-node.ts';
 import { startProcess } from '../../support/programs.ts';
 import { tellFigure } from '../../support/system.ts';
 
-const request = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: 'echo ran' };
-const shell = (id: string, text: string) => ({ job_id: id, dir: '/', mode: 'shell', shell: text });
-const aRecord = (state: object, more: object = {}) => ({
-  ...{ jobId: 'a', generation: 'g-1', acceptedAt: '2026-06-04T03:00:00.000Z', bootId: nodeBoot, state },
-  ...more,
-});
-
-async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-  for (let left = 1_000; !(await what()); left -= 1) {
-    if (left === 0) throw new Error('it has not come');
-    await sleep(20);
-  }
-}
-
 describe('the sweep', () => {
   const ended = (key: string, endedAt: Date, state: object = { kind: 'success' }) =>
-    aRecord({ startedAt: endedAt.toISOString(), endedAt: endedAt.toISOString(), ...state }, { jobId: key });
+    aCommandRecord(
+      { startedAt: endedAt.toISOString(), endedAt: endedAt.toISOString(), ...state },
+      { jobId: key },
+    );
 
   function writeEnded(node: CommandsNode, key: string, endedAt: Date): void {
     node.writeRecord(key, ended(key, endedAt));
@@ -43,11 +39,11 @@ describe('the sweep', () => {
       const fields = readFileSync(`/proc/${runner.pid}/stat`, 'utf8').split(' ');
       const running = {
         kind: 'running',
-        request,
+        request: echoRequest,
         startedAt: ago(6_000).toISOString(),
         runner: { pid: runner.pid, startTime: fields[21] },
       };
-      node.writeRecord('runs', aRecord(running, { jobId: 'runs' }));
+      node.writeRecord('runs', aCommandRecord(running, { jobId: 'runs' }));
       utimesSync(join(node.stateDir, 'commands/runs.json'), ago(6_000), ago(6_000));
       const { client } = await node.serve();
       await client.health();
@@ -70,7 +66,7 @@ describe('the sweep', () => {
   it('goes on while the API does, every half of the time that commands are kept (A43)', async () => {
     const node = makeCommandsNode({ job_retention: '2s' });
     const { client } = await node.serve();
-    await client.dispatch(shell('a', 'true'));
+    await client.dispatch(shellRequest('a', 'true'));
     await client.wait('a');
     const endedAtMs = Date.now();
     await until(() => node.files().length === 0);

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, inject, it } from 'vitest';
 import { lookAtCommand } from '../../../src/lib/commands/look.ts';
 import { runCommandById } from '../../../src/lib/commands/run.ts';
+import { until } from '../../support/balanced.ts';
 import { contextOf } from '../../support/commands-context.ts';
 import { type CommandsNode, makeCommandsNode, nodeBoot } from '../../support/commands-node.ts';
 import { isAskingDead, mountDead } from '../../support/dead-disk.ts';
@@ -26,13 +27,6 @@ function accept(node: CommandsNode, text: string, dir = '/'): void {
 
 const stateOf = (node: CommandsNode): Record<string, unknown> =>
   node.record('a')['state'] as Record<string, unknown>;
-
-async function until(what: () => boolean): Promise<void> {
-  for (let left = 1_000; !what(); left -= 1) {
-    if (left === 0) throw new Error('it has not come');
-    await sleep(20);
-  }
-}
 
 describe('reeve command run', () => {
   it('ends a command that takes too long, with all that it has started (A50)', async () => {

@@ -1,10 +1,10 @@
 // The runner with real programs: what they print, how they end, and that nothing of them is left.
 import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type CommandEnd, type RunOptions, runCommand } from '../../../src/lib/runner/run.ts';
 import type { CommandSpec } from '../../../src/lib/runner/start.ts';
+import { until } from '../../support/balanced.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
 const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
@@ -49,13 +49,6 @@ function aMark(): string {
     for (const pid of findMarked(mark)) process.kill(pid, 'SIGKILL');
   });
   return mark;
-}
-
-async function until(what: () => boolean): Promise<void> {
-  for (let left = 500; !what(); left -= 1) {
-    if (left === 0) throw new Error('it has not come');
-    await sleep(20);
-  }
 }
 
 describe('runCommand', () => {
