@@ -1,7 +1,15 @@
 import { defineConfig } from 'vitest/config';
+import { filesBeside, workers } from './test/support/beside.ts';
 
-// Three kinds of test: `unit` touches nothing outside the process but temporary files,
-// `integration` drives real parts one file at a time, `system` boots a real systemd.
+const integration = {
+  globalSetup: ['test/support/build-setup.ts', 'test/support/engine-setup.ts'],
+  testTimeout: 120_000,
+  hookTimeout: 180_000,
+  expect: { poll: { timeout: 10_000 } },
+};
+
+// Three kinds of test: `unit` touches nothing outside the process but temporary files, `integration` drives real parts one file at
+// a time, but for `integration-beside`, whose files run beside each other; `system` boots a real systemd.
 export default defineConfig({
   test: {
     globals: false,
@@ -12,16 +20,26 @@ export default defineConfig({
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
           testTimeout: 20_000,
+          // One of them builds.
+          hookTimeout: 60_000,
         },
       },
       {
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
-          globalSetup: ['test/support/build-setup.ts', 'test/support/engine-setup.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 180_000,
+          exclude: filesBeside,
           fileParallelism: false,
+          ...integration,
+        },
+      },
+      {
+        test: {
+          name: 'integration-beside',
+          include: filesBeside,
+          maxWorkers: workers,
+          sequence: { groupOrder: 1 },
+          ...integration,
         },
       },
       {

@@ -12,7 +12,7 @@ const mostBytes = 160_000;
  * makes use of one stays out.
  */
 const never =
-  /^src\/lib\/(docker\/|reconcile\/|jobs\/|commands\/|proxy\/|haproxy\/|http\/(?!retry\.ts)|backup\/(names|place)\.ts|aws\/(?!settings\.ts))/;
+  /^src\/lib\/(docker\/|reconcile\/|jobs\/|bootstrap\/|control-plane\/(?!control-plane\.ts)|ploy\/completion\.ts|commands\/|proxy\/|haproxy\/|http\/(?!retry\.ts)|backup\/(names|place)\.ts|aws\/(?!settings\.ts))/;
 
 /** Whoever uses one of them nearly always uses the others as well: all that these import of these folders. */
 const sets = {
@@ -22,7 +22,7 @@ const sets = {
     below: /^src\/lib\/(bootstrap|control-plane|http|ploy)\//,
   },
   jobs: {
-    of: ['deliver', 'slots', 'start'].map((name) => `src/lib/jobs/${name}.ts`),
+    of: ['cancel-reason', 'deliver', 'slots', 'start'].map((name) => `src/lib/jobs/${name}.ts`),
     below: /^src\/lib\/jobs\//,
   },
   proxy: {
@@ -33,9 +33,14 @@ const sets = {
 
 /** What is shared and by whom, as paths from the root, from the metafile of a build in which nothing is. The kernel is the first. */
 export function planShared(metafile, entry) {
-  const kernel = planKernel(metafile, entry);
-  const { inputs } = metafile;
-  const shared = Object.entries(sets).map(([name, { of, below }]) => {
+  // What a set imports beside its own modules comes with it to all its users, and may so be needed by enough for the kernel.
+  const known = planSets(metafile, planKernel(metafile, entry, []));
+  const kernel = planKernel(metafile, entry, known);
+  return [kernel, ...planSets(metafile, kernel)];
+}
+
+function planSets({ inputs }, kernel) {
+  return Object.entries(sets).map(([name, { of, below }]) => {
     const needed = of.flatMap((path) => [...importedBy(inputs, path)]);
     const modules = [...new Set(needed)].filter(
       (path) => below.test(path) && !kernel.modules.includes(path) && !kernel.entries.includes(path),
@@ -46,15 +51,17 @@ export function planShared(metafile, entry) {
     });
     return { name, modules: modules.sort(), entries };
   });
-  return [kernel, ...shared];
 }
 
-function planKernel({ inputs, outputs }, entry) {
+function planKernel({ inputs, outputs }, entry, known) {
   const entries = Object.values(outputs).flatMap(({ entryPoint }) => entryPoint ?? []);
   const main = importedBy(inputs, entry);
   const uses = new Map();
   for (const one of entries) {
-    for (const path of importedBy(inputs, one)) uses.set(path, (uses.get(path) ?? 0) + 1);
+    const loaded = importedBy(inputs, one);
+    const used = known.filter((set) => set.entries.includes(one));
+    for (const path of used.flatMap(({ modules }) => modules)) importedBy(inputs, path, loaded);
+    for (const path of loaded) uses.set(path, (uses.get(path) ?? 0) + 1);
   }
   const isLight = (path) => {
     const dragged = [...importedBy(inputs, path)];

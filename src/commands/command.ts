@@ -23,8 +23,10 @@ export type CommandSpec = {
   /** Commander's notation: `<file>`, `[service]`, `[nodes...]`. */
   arguments?: readonly { name: string; description: string }[];
   options?: readonly OptionSpec[];
-  /** Takes a lock, so that `--wait SECONDS` is accepted. */
-  locks?: boolean;
+  /** Takes a lock, so that `--wait SECONDS` is accepted; for how long it waits without, where that is not 0. */
+  locks?: true | { waitSeconds: number };
+  /** Warns of what is odd in the configuration: of those that timers start, not of every question of a person or a caller. */
+  tellsConfig?: true;
   /** For units, not for people: help and completion leave it out. */
   hidden?: boolean;
   load(): Promise<CommandModule>;

@@ -6,7 +6,7 @@ import { renderZsh } from '../lib/completion/zsh.ts';
 import { UsageError } from '../lib/errors.ts';
 import type { Outcome } from '../lib/outcome.ts';
 import type { CommandModule, CommandSpec } from './command.ts';
-import { globalOptions, waitOption } from './options.ts';
+import { globalOptions, waitOptions } from './options.ts';
 
 const renderers = { bash: renderBash, zsh: renderZsh, fish: renderFish };
 
@@ -23,7 +23,7 @@ function printScript(commands: readonly CommandSpec[], shell: string): Outcome {
     .filter(({ hidden }) => hidden !== true)
     .map((command) => ({
       ...command,
-      options: [...(command.options ?? []), ...(command.locks === true ? [waitOption] : [])],
+      options: [...(command.options ?? []), ...waitOptions(command.locks)],
     }));
   const script = renderers[shell as keyof typeof renderers](describeCommands(shown, globalOptions));
   return { outcome: 'done', text: [script.trimEnd()], data: { shell, script } };

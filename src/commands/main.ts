@@ -52,7 +52,9 @@ async function runCommand(parsed: ParsedCommand, stop: Stop): Promise<number> {
     options: parsed.options,
     loadContext: async () => {
       const config = await loadConfig(base.paths, base.overrides);
-      for (const warning of config.warnings) base.log.warning(warning);
+      if (parsed.spec.tellsConfig === true) {
+        for (const warning of config.warnings) base.log.warning(warning);
+      }
       return { ...base, config };
     },
   });

@@ -1,5 +1,5 @@
 // Flags that commands have without naming them.
-import type { OptionSpec } from './command.ts';
+import type { CommandSpec, OptionSpec } from './command.ts';
 
 export const globalOptions: readonly OptionSpec[] = [
   { flags: '--config <file>', description: 'configuration file (default /etc/reeve/reeve.yaml)' },
@@ -8,11 +8,15 @@ export const globalOptions: readonly OptionSpec[] = [
   { flags: '--quiet', description: 'only warnings and errors besides the answer' },
 ];
 
-/** Of commands that take a lock. */
-export const waitOption: OptionSpec = {
-  flags: '--wait <seconds>',
-  description: 'wait this long for a busy lock instead of exiting 75',
-};
+/** `--wait`, of commands that take a lock. */
+export function waitOptions(locks: CommandSpec['locks']): OptionSpec[] {
+  if (locks === undefined) return [];
+  const description =
+    locks === true
+      ? 'wait this long for a busy lock instead of exiting 75'
+      : `wait this long for a busy lock, ${locks.waitSeconds} seconds unless it is given, then exit 75`;
+  return [{ flags: '--wait <seconds>', description }];
+}
 
 /** Of several commands. */
 export const serviceOption: OptionSpec = {
@@ -28,5 +32,9 @@ export const dryRunOption: OptionSpec = {
 /** Of the node's HTTP APIs. */
 export const apiOptions: readonly OptionSpec[] = [
   { flags: '--listen <address>', description: 'HOST:PORT or :PORT, until it is stopped' },
-  { flags: '--idle <seconds>', description: 'end when nobody has been connected for so long (default: 60)' },
+  {
+    flags: '--idle <seconds>',
+    description:
+      "end when nobody has been connected for so long (default: 60 on systemd's socket, never with --listen)",
+  },
 ];

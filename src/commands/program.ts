@@ -2,7 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { UsageError } from '../lib/errors.ts';
 import type { CommandSpec, OptionSpec } from './command.ts';
-import { globalOptions, waitOption } from './options.ts';
+import { globalOptions, waitOptions } from './options.ts';
 import { commands, groupSummaries } from './registry.ts';
 
 export type ParsedCommand = { spec: CommandSpec; args: readonly string[]; options: Record<string, unknown> };
@@ -70,13 +70,12 @@ function createRoot(version: string, write: (text: string) => void): Command {
 function addCommand(program: Command, groups: Map<string, Command>, spec: CommandSpec): Command {
   const words = spec.path.split(' ');
   const name = words.at(-1) as string;
-  const parent = words.length === 1 ? program : groupCommand(program, groups, words[0] as string);
-  const how = { hidden: spec.hidden === true };
-  const command = words.length === 1 ? groupCommand(program, groups, name, how) : parent.command(name, how);
+  const group = groupCommand(program, groups, words[0] as string);
+  const command = words.length === 1 ? group : group.command(name, { hidden: spec.hidden === true });
   command.description(spec.summary);
   for (const argument of spec.arguments ?? []) command.argument(argument.name, argument.description);
   for (const option of spec.options ?? []) addOption(command, option);
-  if (spec.locks === true) addOption(command, waitOption);
+  for (const option of waitOptions(spec.locks)) addOption(command, option);
   return command;
 }
 
@@ -103,16 +102,13 @@ function addOption(command: Command, option: OptionSpec): void {
   command.option(option.flags, option.description);
 }
 
-/** A first word may be a group, a command, or both (`lock NAME` and `lock list`). */
-function groupCommand(
-  program: Command,
-  groups: Map<string, Command>,
-  name: string,
-  how: { hidden: boolean } = { hidden: false },
-): Command {
+/** A first word may be a group, a command, or both (`lock NAME` and `lock list`). With nothing to show it is not shown itself. */
+function groupCommand(program: Command, groups: Map<string, Command>, name: string): Command {
   const known = groups.get(name);
   if (known !== undefined) return known;
-  const group = program.command(name, how).helpCommand(false);
+  const below = commands.filter(({ path }) => path.split(' ', 1)[0] === name);
+  const isHidden = below.every(({ hidden }) => hidden === true);
+  const group = program.command(name, { hidden: isHidden }).helpCommand(false);
   const summary = groupSummaries[name];
   if (summary !== undefined) group.description(summary);
   groups.set(name, group);

@@ -10,6 +10,7 @@ export const jobCommands: readonly CommandSpec[] = [
     summary: 'go on with the jobs of this node, then take jobs for a window',
     options: [{ flags: '--window <seconds>', description: 'claim for so long; 0 asks once (default: 55)' }],
     locks: true,
+    tellsConfig: true,
     load: () => import('./claim.ts'),
   },
   {

@@ -3,12 +3,15 @@ import type { CommandSpec } from './command.ts';
 
 const instanceArgument = { name: '<instance>', description: 'as in /i/<instance>/' };
 
+/** As `underProxyLock` waits. */
+const waits = { waitSeconds: 20 };
+
 export const proxyCommands: readonly CommandSpec[] = [
   {
     path: 'proxy set',
     summary: 'register the port of an instance',
     arguments: [instanceArgument, { name: '<port>', description: 'where it listens now' }],
-    locks: true,
+    locks: waits,
     load: () => import('./proxy-set.ts'),
   },
   {
@@ -21,7 +24,7 @@ export const proxyCommands: readonly CommandSpec[] = [
     path: 'proxy remove',
     summary: 'forget an instance',
     arguments: [instanceArgument],
-    locks: true,
+    locks: waits,
     load: () => import('./proxy-remove.ts'),
   },
   {
@@ -33,7 +36,7 @@ export const proxyCommands: readonly CommandSpec[] = [
     path: 'proxy sync',
     summary: 'bring the running HAProxy to the registry',
     options: [{ flags: '--write-only', description: 'only the files that it starts from, for its unit' }],
-    locks: true,
+    locks: waits,
     load: () => import('./proxy-sync.ts'),
   },
   {

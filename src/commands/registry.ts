@@ -91,6 +91,7 @@ export const commands: readonly CommandSpec[] = [
       { flags: '--watch', description: 'stay, and go on whenever there is news: for hosts without systemd' },
     ],
     locks: true,
+    tellsConfig: true,
     load: () => import('./reconcile.ts'),
   },
   ...backupCommands,
@@ -102,6 +103,7 @@ export const commands: readonly CommandSpec[] = [
     path: 'heartbeat',
     summary: 'report this node alive, if it is',
     locks: true,
+    tellsConfig: true,
     load: () => import('./heartbeat.ts'),
   },
   {
@@ -110,6 +112,7 @@ export const commands: readonly CommandSpec[] = [
       'bring Caddy and the balancer to the routes that the nodes publish (with --dry-run, exit 2 if anything)',
     options: [dryRunOption],
     locks: true,
+    tellsConfig: true,
     load: () => import('./edge.ts'),
   },
   {

@@ -1,7 +1,7 @@
 // Stands before a real admin API of Caddy: lets a test step in before a request arrives, or keep it from arriving.
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 
 export type AdminProxy = {
   readonly admin: string;

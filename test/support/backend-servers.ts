@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { onTestFinished } from 'vitest';
 import type { Backend } from '../../src/lib/edge/route.ts';
+import { onTestFinished } from './after-test.ts';
 
 export type BackendServer = {
   readonly backend: Backend;

@@ -1,8 +1,8 @@
 // Small HTTP servers that a proxy sends requests to: each answers with its name and what it was asked.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
 import type { Backend } from '../../src/lib/edge/route.ts';
+import { onTestFinished } from './after-test.ts';
 
 export type TestBackend = Backend & {
   /** Ends it with every connection. Another may listen there then. */

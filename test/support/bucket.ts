@@ -1,8 +1,8 @@
 // A part of a bucket behind a network that a test looks into: what nodes are given of it, and what they have asked.
 
-import { onTestFinished } from 'vitest';
 import { renderDocument } from '../../src/lib/cluster/wire.ts';
 import type { ClusterConfig } from '../../src/lib/config/config.ts';
+import { onTestFinished } from './after-test.ts';
 import { cloudRegion, startCloud } from './cloud.ts';
 import { type FaultyProxy, startFaultyProxy } from './faulty-proxy.ts';
 

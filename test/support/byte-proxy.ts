@@ -1,6 +1,6 @@
 // A way to a server that ends after a given number of bytes, whatever is said over it: for what is killed in the middle of a body.
 import { connect, createServer, type Socket } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 import { joinEnds } from './joined-sockets.ts';
 
 export type ByteProxy = {

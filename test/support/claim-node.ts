@@ -2,7 +2,8 @@
 // leave in the engine goes when the test ends.
 import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inject, onTestFinished } from 'vitest';
+import { inject } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 import { engineSocket } from './engine.ts';
 import { askDocker } from './node.ts';
 import { createPki } from './ploy/pki.ts';

@@ -1,5 +1,6 @@
 // S3, SNS and SQS of a test: an emulator in a process of its own, so that programs that a test waits for can reach it.
-import { onTestFinished } from 'vitest';
+
+import { onTestFinished } from './after-test.ts';
 import { type Program, startNodeProgram } from './programs.ts';
 
 export type Cloud = {

@@ -1,7 +1,8 @@
 // A node with the section `commands` alone whose API is called: on a socket that a stand-in for systemd holds.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inject, onTestFinished } from 'vitest';
+import { inject } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 import { type AgendaClient, createAgendaClient } from './agenda/client.ts';
 import { type ProgramEnd, startProcess } from './programs.ts';
 import { holdPublicSocket, holdSocket, type SocketHolder } from './socket-holder.ts';
@@ -10,6 +11,22 @@ import { makeTempDir } from './temp.ts';
 export const nodeToken = 'tok-3f9c';
 /** What a node takes this boot for. */
 export const nodeBoot = 'boot-1';
+
+/** As it is asked for. */
+export const shellRequest = (id: string, text: string) => ({
+  job_id: id,
+  dir: '/',
+  mode: 'shell',
+  shell: text,
+});
+
+/** As it stands in a record. */
+export const echoRequest = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: 'echo ran' };
+
+export const aCommandRecord = (state: object, more: object = {}) => ({
+  ...{ jobId: 'a', generation: 'g-1', acceptedAt: '2026-06-04T03:00:00.000Z', bootId: nodeBoot, state },
+  ...more,
+});
 
 export type CommandsNode = {
   readonly root: string;

@@ -2,13 +2,13 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { type CompiledConfig, compileConfig } from '../../src/lib/config/compile.ts';
 import type { Config } from '../../src/lib/config/config.ts';
 import type { Overrides } from '../../src/lib/config/environment.ts';
 import { loadConfig, readMainSource } from '../../src/lib/config/load.ts';
 import { type Paths, resolvePaths } from '../../src/lib/config/paths.ts';
 import { describeProblem } from '../../src/lib/config/problems.ts';
+import { onTestFinished } from './after-test.ts';
 
 export type ConfigHome = {
   root: string;

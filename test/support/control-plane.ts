@@ -1,11 +1,11 @@
 // A client of the strict server, set up as a machine's configuration says.
-import { onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/lib/config/load.ts';
 import { resolvePaths } from '../../src/lib/config/paths.ts';
 import { openControlPlane } from '../../src/lib/control-plane/client.ts';
 import type { ControlPlane } from '../../src/lib/control-plane/control-plane.ts';
 import { silentLog } from '../../src/lib/report/log.ts';
 import { systemClock } from '../../src/lib/time.ts';
+import { onTestFinished } from './after-test.ts';
 import type { JobsMachine } from './jobs-machine.ts';
 
 export async function openMachinePlane(

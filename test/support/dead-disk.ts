@@ -1,7 +1,7 @@
 // A file system that never answers, as one of a network whose server is gone.
 import { execFileSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync } from 'node:fs';
-import { onTestFinished } from 'vitest';
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { onTestFinished } from './after-test.ts';
 
 /** Mounted at a directory that it makes. Whoever looks there waits until the test is over. */
 export function mountDead(path: string): void {
@@ -16,4 +16,20 @@ export function mountDead(path: string): void {
     closeSync(fd);
     execFileSync('umount', ['-l', path]);
   });
+}
+
+/** Whether the process or one that it has started waits there. */
+export function isAskingDead(pid: number): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+      .map((task) => `/proc/${pid}/task/${task}`)
+      .some((task) => {
+        if (readFileSync(`${task}/wchan`, 'utf8').startsWith('fuse_')) return true;
+        const children = readFileSync(`${task}/children`, 'utf8').split(' ');
+        return children.some((child) => child !== '' && isAskingDead(Number(child)));
+      });
+  } catch {
+    // It has ended meanwhile.
+    return false;
+  }
 }

@@ -2,10 +2,11 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inject, onTestFinished } from 'vitest';
+import { inject } from 'vitest';
 import type { ReeveDocument } from '../../src/lib/cluster/reeve-document.ts';
 import type { NodeStatus, ShardBackend, UpstreamShard } from '../../src/lib/cluster/wire.ts';
 import type { EdgeDocument } from '../../src/lib/edge/documents.ts';
+import { onTestFinished } from './after-test.ts';
 import { type Caddy, type CaddyOptions, startCaddy } from './caddy.ts';
 import { type Haproxy, startHaproxy } from './haproxy.ts';
 import { type ProgramEnd, startProcess } from './programs.ts';

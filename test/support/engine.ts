@@ -1,4 +1,4 @@
-// A real container engine for tests: one of our own per run (`engineSocket`), or a further one that a test may break.
+// A real container engine for tests: one of our own per worker (`engineSocket`), or a further one that a test may break.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,16 +7,18 @@ import { inject } from 'vitest';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    engineSocket: string;
+    engineSockets: readonly string[];
   }
 }
 
 const scripts = resolve(import.meta.dirname, '../../scripts');
 const directoryPattern = /^reeve-engine-(\d+)(-|$)/;
 
-/** The socket of the run's engine, which has the images of scripts/images. Containers are the test's to remove. */
+/** The socket of the worker's engine, which has the images of scripts/images. Containers are the test's to remove. */
 export function engineSocket(): string {
-  return inject('engineSocket');
+  const socket = inject('engineSockets')[Number(process.env['VITEST_POOL_ID']) - 1];
+  if (socket === undefined) throw new Error(`worker ${process.env['VITEST_POOL_ID']} has no engine`);
+  return socket;
 }
 
 export type EngineDirectory = { readonly dir: string };

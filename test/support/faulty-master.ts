@@ -2,7 +2,7 @@
 // test makes of it.
 import { renameSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 import type { TestProxy } from './proxy.ts';
 
 /** What becomes of an answer; undefined: the connection ends without one. */

@@ -105,7 +105,7 @@ function withoutIds(text: string): string {
   return text
     .replace(/\b(Job|Run)[0-9A-Za-z]{16,}/g, (_, kind: string) => kind.toUpperCase())
     .replace(/\b[0-9a-f]{64}\b/g, 'CONTAINER')
-    .replace(/\.answer-[\w-]+/, '.answer-ID')
+    .replace(/\.(answer|pipe)-[\w-]+/, '.$1-ID')
     .replace(/^(run\/\w+)\.\d+$/, '$1.PID');
 }
 

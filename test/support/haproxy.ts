@@ -2,10 +2,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { onTestFinished } from 'vitest';
 import { renderBalancerFile } from '../../src/lib/edge/balancer-file.ts';
 import { balancerFile, masterSocket, runtimeSocket } from '../../src/lib/edge/balancer-path.ts';
 import { askRuntime } from '../../src/lib/haproxy/runtime.ts';
+import { onTestFinished } from './after-test.ts';
 import { freePort } from './ports.ts';
 import { type Program, type ProgramEnd, startProcess } from './programs.ts';
 import { makeTempDir } from './temp.ts';

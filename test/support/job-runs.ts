@@ -1,18 +1,16 @@
 // Jobs that have been claimed, and `job run` for them: a real engine, the strict server, real processes.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inject, onTestFinished } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 import { engineSocket } from './engine.ts';
 import { type JobsMachine, makeJobsMachine } from './jobs-machine.ts';
 import { askDocker } from './node.ts';
 import { claimJob, type JobOptions } from './ploy/jobs.ts';
 import type { PloyJob } from './ploy/model.ts';
-import { type Program, startProcess } from './programs.ts';
+import type { Program } from './programs.ts';
 
 export type JobRuns = JobsMachine & {
   readonly socket: string;
-  /** The built program instead of the source, for what it costs. */
-  startShipped(words: readonly string[]): Program;
   /** Queued on the server, claimed by this node and written down, as `claim` does. */
   claim(options?: JobOptions): PloyJob;
   /** A record of an open job, or of one that has ended. */
@@ -64,14 +62,6 @@ export async function makeJobRuns(socket = engineSocket()): Promise<JobRuns> {
   return {
     ...machine,
     socket,
-    startShipped: (words) =>
-      startProcess(inject('reeveBin'), words, {
-        ...machine.env,
-        REEVE_CONFIG: join(machine.root, 'etc/reeve.yaml'),
-        REEVE_STATE: machine.stateDir,
-        REEVE_RUN: join(machine.root, 'run'),
-        REEVE_CACHE: join(machine.root, 'cache'),
-      }),
     claim: (options = {}) => {
       const queued = ploy.queueJob(options);
       const job = claimJob(ploy.state, ploy.nodeId);
@@ -89,4 +79,31 @@ export async function makeJobRuns(socket = engineSocket()): Promise<JobRuns> {
       read(join(machine.root, 'cache/jobs/runs', job.payload.id, 'artifacts', idOf(job), name)) ?? '',
     adopt: (job, containerId) => writeClaim(job, { source: 'adopted', containerId }),
   };
+}
+
+/** `job run`, once the job has said something, and its container. */
+export async function startRunning(
+  runs: JobRuns,
+  job: PloyJob,
+): Promise<{ program: Program; container: string }> {
+  const program = runs.start(['job', 'run', job.payload.job_id, '--json']);
+  await runs.ploy.waitUntil('its first line', () => job.chunks.size > 0);
+  const [container = ''] = await runs.containers(job);
+  return { program, container };
+}
+
+/** `job run`, killed after the job's first line. Gives the container. */
+export async function killRunning(runs: JobRuns, job: PloyJob): Promise<string> {
+  const { program, container } = await startRunning(runs, job);
+  program.child.kill('SIGKILL');
+  await program.ended;
+  return container;
+}
+
+/** Writes over records of an open job and their previous copies. */
+export function damageRecords(runs: JobRuns, job: PloyJob, names: readonly string[], text: string): void {
+  for (const name of names) {
+    for (const file of [name, `${name}.previous`])
+      writeFileSync(join(runs.root, 'state/jobs', job.payload.job_id, file), text);
+  }
 }

@@ -1,7 +1,7 @@
 // A machine whose configuration has the section `jobs` alone, with its certificates where a node has them.
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 import { type Machine, makeMachine } from './machine.ts';
 import { createPki, type Pki } from './ploy/pki.ts';
 import { type Ploy, startPloy } from './ploy/server.ts';

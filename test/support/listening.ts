@@ -1,12 +1,13 @@
 // A node that listens: `reeve listen` as a process, or one queue of it in this process at a quicker pace.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished, vi } from 'vitest';
+import { vi } from 'vitest';
 import { resolvePaths } from '../../src/lib/config/paths.ts';
 import { listenToQueue, type Pace, type QueueReport } from '../../src/lib/listen/queue.ts';
 import { openQueues } from '../../src/lib/listen/queues.ts';
 import { silentLog } from '../../src/lib/report/log.ts';
 import { systemClock } from '../../src/lib/time.ts';
+import { onTestFinished } from './after-test.ts';
 import { cloudRegion } from './cloud.ts';
 import { type Machine, makeMachine } from './machine.ts';
 import type { Program } from './programs.ts';

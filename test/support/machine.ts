@@ -1,10 +1,10 @@
-// A node's machine in a temporary directory, without an engine: reeve run from source, and fake programs first on PATH.
+// A node's machine in a temporary directory, without an engine: reeve as it is shipped, and fake programs first on PATH.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { inject } from 'vitest';
 import { type Program, type ProgramEnd, startProcess } from './programs.ts';
 import { makeTempDir } from './temp.ts';
 
-const main = join(import.meta.dirname, '../../src/commands/main.ts');
 const fakes = join(import.meta.dirname, '../fixtures/bin');
 
 export type Machine = {
@@ -59,7 +59,7 @@ export function makeMachine(
     program.child.stdin.end();
     return program;
   };
-  const start: Machine['start'] = (words, env = {}) => startQuiet([process.execPath, main, ...words], env);
+  const start: Machine['start'] = (words, env = {}) => startQuiet([inject('reeveBin'), ...words], env);
   const read = (name: string): string | undefined => {
     const path = join(root, name);
     return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
@@ -74,7 +74,7 @@ export function makeMachine(
       write,
       read,
     },
-    startUnder: (argv, words) => startQuiet([...argv, process.execPath, main, ...words], {}),
+    startUnder: (argv, words) => startQuiet([...argv, inject('reeveBin'), ...words], {}),
     reeve: (...words) => start(words).ended,
     json: (name) => JSON.parse(read(name) ?? 'null'),
   };

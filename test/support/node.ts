@@ -2,13 +2,14 @@
 // against a real engine. What it has made in the engine goes when the test ends.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { inject, onTestFinished } from 'vitest';
+import { inject } from 'vitest';
 import type {
   DesiredDocument,
   DesiredService,
   NodeStatus,
   UpstreamShard,
 } from '../../src/lib/cluster/wire.ts';
+import { onTestFinished } from './after-test.ts';
 import { aDesired } from './builders.ts';
 import { engineSocket } from './engine.ts';
 import { type Program, type ProgramEnd, startProcess } from './programs.ts';

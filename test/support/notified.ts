@@ -8,7 +8,7 @@ import {
   ReceiveMessageCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs';
-import { onTestFinished } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 import { type Cloud, cloudRegion, startCloud } from './cloud.ts';
 import { type Fault, type FaultyProxy, startFaultyProxy } from './faulty-proxy.ts';
 import { createOperator, type Operator } from './operator.ts';

@@ -1,11 +1,10 @@
-// An operator's machine with a store in a directory: reeve run from source, in processes of its own.
+// An operator's machine with a store in a directory: reeve as it is shipped, in processes of its own.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { inject } from 'vitest';
 import { renderDocument } from '../../src/lib/cluster/wire.ts';
 import { type Program, type ProgramEnd, startProcess } from './programs.ts';
 import { makeTempDir } from './temp.ts';
-
-const main = join(import.meta.dirname, '../../src/commands/main.ts');
 
 export type Operator = {
   readonly root: string;
@@ -42,7 +41,7 @@ export function createOperator(
     REEVE_RUN: join(root, 'run'),
     REEVE_CACHE: join(root, 'cache'),
   };
-  const start = (...args: string[]): Program => startProcess(process.execPath, [main, ...args], environment);
+  const start = (...args: string[]): Program => startProcess(inject('reeveBin'), args, environment);
   const store = (key: string, document: unknown): void =>
     void write(join('store', key), renderDocument(document));
   const prefix = clusterId === 'default' ? 'nodes' : `clusters/${clusterId}/nodes`;

@@ -1,6 +1,6 @@
 // What a gateway does to the node's proxy, byte by byte where bytes matter: requests, and upgrades with what follows them.
 import { connect, type Socket } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 
 const timeoutMs = 15_000;
 

@@ -3,7 +3,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { onTestFinished } from 'vitest';
 import { type Paths, resolvePaths } from '../../src/lib/config/paths.ts';
 import { parseWorkers } from '../../src/lib/haproxy/parse-workers.ts';
 import { askMaster, askWorker } from '../../src/lib/haproxy/runtime.ts';
@@ -13,6 +12,7 @@ import { registerInstance } from '../../src/lib/proxy/set.ts';
 import { prepareProxy } from '../../src/lib/proxy/sync.ts';
 import { type Log, silentLog } from '../../src/lib/report/log.ts';
 import { systemClock } from '../../src/lib/time.ts';
+import { onTestFinished } from './after-test.ts';
 import { until } from './balanced.ts';
 import { childrenOf, killIfThere } from './haproxy.ts';
 import { freePort } from './ports.ts';
@@ -29,6 +29,8 @@ export type TestProxy = {
   readonly ctx: ProxyContext;
   /** What reeve has warned of. */
   readonly warnings: string[];
+  /** What else it has told. */
+  readonly messages: string[];
   /** Of the master. */
   readonly pid: number;
   workers(): number[];
@@ -73,7 +75,8 @@ export async function makeProxy({
   mkdirSync(`${paths.runDir}-proxy`, { recursive: true });
   const port = await freePort();
   const warnings: string[] = [];
-  const ctx = makeProxyContext(paths, warnings);
+  const messages: string[] = [];
+  const ctx = makeProxyContext(paths, warnings, messages);
   let running: Program | undefined;
   let log = '';
   const run = (): void => {
@@ -102,7 +105,7 @@ export async function makeProxy({
     return parseWorkers(processes).find(({ isOld }) => !isOld)?.pid;
   };
   const proxy: TestProxy = {
-    ...{ address: `127.0.0.1:${port}`, port, paths, at, ctx, warnings },
+    ...{ address: `127.0.0.1:${port}`, port, paths, at, ctx, warnings, messages },
     get pid() {
       return running?.pid ?? 0;
     },
@@ -145,12 +148,21 @@ export async function makeProxy({
   return proxy;
 }
 
-function makeProxyContext(paths: Paths, warnings: string[]): ProxyContext {
+function makeProxyContext(paths: Paths, warnings: string[], messages: string[]): ProxyContext {
   return {
     ...{ paths, clock: systemClock, runId: 'test', command: 'proxy test' },
     signal: new AbortController().signal,
-    log: { ...silentLog, warning: (message) => void warnings.push(message) } satisfies Log,
+    log: {
+      ...silentLog,
+      warning: (message) => void warnings.push(message),
+      info: (message) => void messages.push(message),
+    } satisfies Log,
   };
+}
+
+/** Refused, and with the tunnels counted that are open then. */
+export async function untilDraining({ messages }: TestProxy): Promise<void> {
+  await until(() => messages.some((message) => message.startsWith('new tunnels are refused')));
 }
 
 export function readRegistry({ at }: TestProxy): string {

@@ -1,8 +1,10 @@
-// An instance that tells what it was sent, byte for byte: the head of each request comes back as the body of its answer.
-
+// An instance that tells what it was sent, byte for byte: the head of each request comes back as the body of its answer, and in a
+// tunnel what was said in it.
 import type { AddressInfo } from 'node:net';
 import { createServer, type Socket } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { onTestFinished } from './after-test.ts';
+
+const switched = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n';
 
 export type RawBackend = {
   readonly port: number /** Heads, in their order. */;
@@ -10,23 +12,33 @@ export type RawBackend = {
   received(): string;
 };
 
-export async function startRawBackend(host = '127.0.0.1'): Promise<RawBackend> {
+export async function startRawBackend(
+  host = '127.0.0.1',
+  { upgrades = false }: { upgrades?: boolean } = {},
+): Promise<RawBackend> {
   const heads: string[] = [];
   const sockets = new Set<Socket>();
   let all = '';
   const server = createServer((socket) => {
     sockets.add(socket);
     let text = '';
+    let isTunnel = false;
     socket.setEncoding('latin1');
     socket.on('error', () => {});
     socket.on('close', () => sockets.delete(socket));
     socket.on('data', (chunk: string) => {
       all += chunk;
+      if (isTunnel) return void socket.write(chunk, 'latin1');
       text += chunk;
       for (let end = endOfRequest(text); end !== undefined; end = endOfRequest(text)) {
         const head = text.slice(0, text.indexOf('\r\n\r\n'));
         text = text.slice(end);
         heads.push(head);
+        if (upgrades && /^upgrade:/im.test(head)) {
+          isTunnel = true;
+          socket.write(`${switched}${text}`, 'latin1');
+          return;
+        }
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${head.length}\r\n\r\n${head}`, 'latin1');
       }
     });

@@ -1,7 +1,7 @@
 // Routes of an API behind the server that serves them, in this process, on a free port of the loopback.
-import { onTestFinished } from 'vitest';
 import { silentLog } from '../../src/lib/report/log.ts';
 import { type ServeOptions, serve } from '../../src/lib/server/serve.ts';
+import { onTestFinished } from './after-test.ts';
 
 export type ServedRoutes = {
   readonly port: number;

@@ -1,7 +1,8 @@
 // What systemd is for a socket-activated service (Accept=no, Type=exec, no limits): it holds the listening socket, and starts
 // the service when somebody waits on it and none runs. A small program in perl, which every Debian has: Node.js can neither
 // keep a socket without taking its connections, nor hand one down with the process's own number in the environment.
-import { inject, onTestFinished } from 'vitest';
+import { inject } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 import { type Program, startProcess } from './programs.ts';
 
 export type SocketHolder = {

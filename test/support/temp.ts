@@ -2,7 +2,7 @@
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { onTestFinished } from './after-test.ts';
 
 /** Tests that run side by side pass their own hook. */
 export function makeTempDir(whenFinished: (clean: () => void) => void = onTestFinished): string {

@@ -1,7 +1,6 @@
 // A node's workspaces without its jobs: the strict server with a repository, and a git of the test's own.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/lib/config/load.ts';
 import { resolvePaths } from '../../src/lib/config/paths.ts';
 import type { Context } from '../../src/lib/context.ts';
@@ -10,6 +9,7 @@ import type { ContainerExecution, PreparedWorkspace } from '../../src/lib/job/wo
 import { prepareWorkspace } from '../../src/lib/job/workspace/prepare.ts';
 import { silentLog } from '../../src/lib/report/log.ts';
 import { systemClock } from '../../src/lib/time.ts';
+import { onTestFinished } from './after-test.ts';
 import { makeJobsMachine } from './jobs-machine.ts';
 import type { JobOptions } from './ploy/jobs.ts';
 import type { Ploy } from './ploy/server.ts';

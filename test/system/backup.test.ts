@@ -33,7 +33,9 @@ describeHost('a node with a database', () => {
       { timeoutMs: 150_000 },
     );
     expect(names).toMatch(/^\d{4}-\d\d-\d\dT\d\d-\d\d-00Z\.sql\.gz$/m);
-    const modes = await host.sh('stat -c %a /var/backups/reeve $(find /var/backups/reeve/default -type f)');
+    // What another run is just writing has a name that is gone a moment later.
+    const find = String.raw`find /var/backups/reeve/default -type f ! -name '.reeve-*.tmp' -printf '%m\n'`;
+    const modes = await host.sh(`stat -c %a /var/backups/reeve; ${find}`);
     expect(new Set(modes.trim().split('\n'))).toEqual(new Set(['700', '600']));
     const status = await host.waitFor('its status', async () => {
       const { backup } = (await node.status()).services[0] ?? {};

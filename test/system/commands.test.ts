@@ -58,17 +58,20 @@ describeHost('a node that runs commands', () => {
       const view = await look(id);
       return view.status === 'running' ? undefined : view;
     });
+  /** Where systemd keeps what a command has started, by either layout. */
+  const cgroupsOf = async (id: string): Promise<string> => {
+    const places = ['', 'systemd/'].map(
+      (place) => `/sys/fs/cgroup/${place}system.slice/system-reeve*/${unitOf(id)}`,
+    );
+    return await host.sh(`ls -d ${places.join(' ')} 2>/dev/null || true`);
+  };
   const isGone = async (id: string): Promise<void> => {
     await host.waitFor(`the unit of command ${id} to be gone`, async () => {
       const { LoadState, ActiveState } = await host.show(unitOf(id), 'LoadState', 'ActiveState');
       return ActiveState === 'inactive' && LoadState !== '';
     });
     expect(await host.sh(`pgrep -fc '[m]ark-${id}' || true`)).toBe('0\n');
-    expect(
-      await host.sh(
-        `ls -d /sys/fs/cgroup/system.slice/system-reeve*/${unitOf(id)} /sys/fs/cgroup/systemd/system.slice/system-reeve*/${unitOf(id)} 2>/dev/null || true`,
-      ),
-    ).toBe('');
+    expect(await cgroupsOf(id)).toBe('');
   };
   const hasBegun = async (id: string): Promise<void> => {
     await host.waitFor(
@@ -80,7 +83,7 @@ describeHost('a node that runs commands', () => {
   const stubborn = (id: string): string =>
     `trap '' TERM; setsid sh -c 'trap "" TERM; while :; do sleep 1; done; : mark-${id}' & sh -c 'trap "" TERM; while :; do sleep 1; done; : mark-${id}' & while :; do sleep 1; done`;
 
-  it('answers on its socket, runs commands outside the API and any sandbox, and ends both', async () => {
+  it('answers on its socket, runs commands outside the API and any sandbox, and ends both (A1, A3)', async () => {
     expect((await call('GET', '/health')).status).toBe(200);
     await dispatch(
       'free',
@@ -106,6 +109,8 @@ describeHost('a node that runs commands', () => {
   it('ends a command that is deleted with all that ignores SIGTERM, inside its group and outside (A45, A49)', async () => {
     await dispatch('deleted', stubborn('deleted'));
     await hasBegun('deleted');
+    const [cgroup = ''] = (await cgroupsOf('deleted')).split('\n');
+    expect((await host.read(`${cgroup}/cgroup.procs`)).split('\n').length).toBeGreaterThan(4);
     const startedAtMs = performance.now();
     expect((await call('DELETE', '/jobs/deleted')).status).toBe(204);
     expect((await call('GET', '/jobs/deleted')).status).toBe(404);
@@ -125,6 +130,77 @@ describeHost('a node that runs commands', () => {
     await isGone('again');
   });
 
+  it('bounds a gigabyte of output, and keeps the memory of what reads it flat (A54)', async () => {
+    const sizes = { little: 2 ** 26, flood: 2 ** 30 };
+    const most: Record<string, number> = {};
+    for (const [id, bytes] of Object.entries(sizes)) {
+      await dispatch(id, `head -c ${bytes} /dev/zero | tr '\\0' x; echo; grep VmHWM /proc/$PPID/status`);
+      const { output, ...end } = await ended(id);
+      expect(end).toEqual({ status: 'success', exit_code: 0 });
+      expect(output).toMatch(/^\.\.\.\[truncated\]\.\.\.\nx+\nVmHWM:\s+\d+ kB\n$/);
+      expect(output).toHaveLength(section.max_output_bytes);
+      most[id] = Number(/VmHWM:\s+(\d+)/.exec(output)?.[1]) / 1024;
+    }
+    const { little = 0, flood = 0 } = most;
+    tellFigure(
+      `memory of reeve beside a command that prints: 64 MB ${little.toFixed(0)} MB, 1 GB ${flood.toFixed(0)} MB`,
+    );
+    expect(flood - little).toBeLessThan(32);
+    await isGone('flood');
+  });
+
+  it('leaves nothing of one that closes its pipes and forks away (A49)', async () => {
+    const away = `setsid sh -c 'sh -c "while :; do sleep 1; done; : mark-closed" & exit'`;
+    await dispatch('closed', `exec <&- >&- 2>&-; trap '' TERM HUP; ${away}; sleep 1; exit 5`);
+    await hasBegun('closed');
+    expect(await ended('closed')).toMatchObject({ status: 'failed', exit_code: 5, output: '' });
+    await isGone('closed');
+  });
+
+  it('deletes hundreds of commands at once, and nobody waits for long (A46, A47)', async () => {
+    const now = new Date().toISOString();
+    const state = { kind: 'success', startedAt: now, endedAt: now };
+    const record = { version: 1, jobId: 'ID', generation: 'g-1', acceptedAt: now, bootId: 'any', state };
+    await host.write('/tmp/record', JSON.stringify(record));
+    const place = '/var/lib/reeve/commands/old-$i.json';
+    await host.sh(`for i in $(seq 300); do sed "s/ID/old-$i/" /tmp/record > ${place}; done`);
+    expect(await look('old-300')).toMatchObject({ status: 'success' });
+    const since = (await host.output(['date', '+%s'])).trim();
+    const many = ['-m', '60', '-Z', '--parallel-immediate', '--parallel-max', '300'];
+    const told = ['-o', '/dev/null', '-w', '%{http_code}\\n', '-X', 'DELETE'];
+    const header = `X-Agenda-Node-Token: ${token}`;
+    const startedAtMs = performance.now();
+    const answers = await host.output([
+      'curl',
+      '-sS',
+      ...many,
+      ...told,
+      '-H',
+      header,
+      `${url}/jobs/old-[1-300]`,
+    ]);
+    const tookMs = performance.now() - startedAtMs;
+    expect(answers).toBe('204\n'.repeat(300));
+    tellFigure(`300 DELETEs at once: ${(tookMs / 1000).toFixed(1)} s`);
+    expect(await host.sh('ls /var/lib/reeve/commands | grep -c old- || true')).toBe('0\n');
+    const warnings = await host.journal(
+      ...['-u', 'reeve-api-commands.service', '-p', 'warning', `--since=@${since}`],
+    );
+    expect(warnings.map(({ message }) => message)).toEqual([]);
+  });
+
+  it('tells the logs that it may read, and why where there is none', async () => {
+    await host.sh(`mkdir -p /srv/mixed; cd /srv/mixed; echo line | tee app__one.log app__one__own.log app__two.log;
+      chmod 600 *; chown nobody app__one__own.log app__two.log`);
+    const { status, text } = await call('GET', '/logs/app/one?dir=/srv/mixed');
+    const logs = [{ service: '', file: 'app__one.log', lines: ['line'] }];
+    expect([status, text]).toEqual([200, JSON.stringify({ app: 'app', instance: 'one', logs })]);
+    expect(await call('GET', '/logs/app/two?dir=/srv/mixed')).toEqual({
+      status: 500,
+      text: JSON.stringify({ error: 'cannot read "/srv/mixed/app__two.log": EACCES: permission denied' }),
+    });
+  });
+
   it('says of logs in a directory that its unit hides why there are none', async () => {
     await host.sh(
       'mkdir -p /srv/logs /root/logs && for d in /srv/logs /root/logs; do echo line > $d/app__one.log; done',
@@ -133,7 +209,8 @@ describeHost('a node that runs commands', () => {
     expect(await call('GET', '/logs/app/one?dir=/root/logs')).toEqual({
       status: 404,
       text: JSON.stringify({
-        error: 'no logs found for app/one: reeve-api-commands.service does not see what is below /root',
+        error:
+          'no logs found for app/one in "/root/logs": reeve-api-commands.service does not see what is below /root',
       }),
     });
   });

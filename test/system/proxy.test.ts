@@ -173,13 +173,19 @@ describeHost('the proxy of a node that runs commands', () => {
     }
   });
 
-  it('takes tunnels again after a restart in which somebody holds the lock', async () => {
+  it('serves and takes tunnels again after a restart in which somebody holds the lock', async () => {
     const words = ['/usr/local/bin/reeve', 'lock', 'proxy', '--', 'sleep', '300'];
     await host.output(['systemd-run', '--unit=holder', '--collect', ...words]);
     await host.waitFor('the lock', async () =>
       (await host.output(['reeve', 'lock', 'list'])).includes('proxy'),
     );
-    await host.output(['systemctl', 'restart', unit]);
+    const restarting = host.output(['systemctl', 'restart', unit]);
+    const startedAt = performance.now();
+    await host.waitFor('the stop', async () => !(await isActive()));
+    expect(await ask()).toBe('200');
+    // Not as long as reeve waits for a lock elsewhere.
+    expect(performance.now() - startedAt).toBeLessThan(15_000);
+    await restarting;
     const tunnel = await openTunnels(1);
     tunnel.child.stdin.end();
     await tunnel.ended;

@@ -1,26 +1,19 @@
 // A command's output as the control plane gets it: text, of which the end is kept, led by a mark where the beginning is gone.
 // Pure.
+import { decodeKept, type KeptBytes } from '../last-bytes.ts';
 import { truncationMarker } from './wire.ts';
 
 /** At most `maxBytes` long with the mark, as UTF-8; where there is no room for the mark, there is none. */
-export function renderOutput(output: { bytes: Uint8Array; isCut: boolean }, maxBytes: number): string {
-  const bytes = Buffer.from(output.bytes.buffer, output.bytes.byteOffset, output.bytes.byteLength);
-  const text = (output.isCut ? bytes.subarray(firstCharacter(bytes)) : bytes).toString('utf8');
+export function renderOutput(output: KeptBytes, maxBytes: number): string {
+  const text = decodeKept(output);
   // Bytes that are no text have become longer.
   if (!output.isCut && Buffer.byteLength(text) <= maxBytes) return text;
   const room = maxBytes - Buffer.byteLength(truncationMarker);
-  return room <= 0 ? lastBytes(text, maxBytes) : `${truncationMarker}${lastBytes(text, room)}`;
+  return room <= 0 ? cutText(text, maxBytes) : `${truncationMarker}${cutText(text, room)}`;
 }
 
-function lastBytes(text: string, count: number): string {
+function cutText(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text);
-  const last = bytes.subarray(Math.max(0, bytes.length - count));
-  return last.subarray(firstCharacter(last)).toString('utf8');
-}
-
-/** Past the rest of a character whose beginning is gone: at most three continuation bytes. */
-function firstCharacter(bytes: Uint8Array): number {
-  let start = 0;
-  while (start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
-  return start;
+  const isCut = bytes.length > maxBytes;
+  return decodeKept({ bytes: isCut ? bytes.subarray(bytes.length - maxBytes) : bytes, isCut });
 }

@@ -17,14 +17,26 @@ const optional = <T extends z.ZodType>(shape: T) =>
 
 const assignment = plainText.refine((text) => text.indexOf('=') > 0, 'is no NAME=value');
 
+/** Told is the first fault alone: a body has room for two million of them, and each would be an object. */
+const listOf = (shape: z.ZodType<string>) =>
+  z.array(z.unknown(), 'is no list').transform((items, ctx): string[] => {
+    for (const [index, input] of items.entries()) {
+      const message = shape.safeParse(input).error?.issues[0]?.message;
+      if (message === undefined) continue;
+      ctx.issues.push({ code: 'custom', message, input, path: [index] });
+      return z.NEVER;
+    }
+    return items as string[];
+  });
+
 /** Control planes are newer than nodes: unknown keys are let through. */
 const jobSchema = z.looseObject({
   job_id: optional(plainText.max(512, 'is longer than 512 characters')),
   dir: optional(plainText),
-  env: optional(z.array(assignment, 'is no list')),
+  env: optional(listOf(assignment)),
   mode: z.enum(['cmd', 'shell'], 'is neither "cmd" nor "shell"'),
   name: optional(plainText),
-  args: optional(z.array(plainText, 'is no list')),
+  args: optional(listOf(plainText)),
   shell: optional(plainText),
 });
 

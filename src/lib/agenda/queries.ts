@@ -1,6 +1,7 @@
 // What the routes about instances are asked, out of their queries: an instance's port and path, and its log files. Pure. Throws an
 // InputError that names the field.
 import { InputError } from '../errors.ts';
+import { isPort } from '../port.ts';
 import { type InstanceRequest, type LogsRequest, limits, type ProbeRequest } from './instances.ts';
 
 const methods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
@@ -20,7 +21,7 @@ export function parseProbeQuery(query: URLSearchParams): ProbeRequest {
 
 function parseInstanceQuery(query: URLSearchParams, defaultPath: string): InstanceRequest {
   const port = readCount(query.get('port'));
-  if (port === undefined || port > 65_535) throw new InputError('port must be a port, from 1 to 65535');
+  if (!isPort(port)) throw new InputError('port must be a port, from 1 to 65535');
   const scheme = query.get('scheme') || 'http';
   if (scheme !== 'http' && scheme !== 'https') throw new InputError('scheme must be http or https');
   return { port, scheme, target: toTarget(query.get('path') || defaultPath) };
@@ -52,7 +53,6 @@ function readCount(text: string | null): number | undefined {
 /** The body of `PUT /v1/proxy/:instance`: its port. */
 export function parseProxyRequest(raw: unknown): number {
   const { port } = (raw ?? {}) as { port?: unknown };
-  const isPort = typeof port === 'number' && Number.isInteger(port) && port > 0 && port <= 65_535;
-  if (!isPort) throw new InputError('port must be a whole number from 1 to 65535');
+  if (!isPort(port)) throw new InputError('port must be a whole number from 1 to 65535');
   return port;
 }

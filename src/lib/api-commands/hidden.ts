@@ -1,8 +1,8 @@
 // What the unit of this process does not show it: systemd mounts an empty place over that, which the kernel lists with the rest. Pure.
 import { resolve } from 'node:path';
 
-/** Of systemd: what is inaccessible, and directories of temporary files that are the unit's own. */
-const hiding = /^\/(?:run\/)?systemd\/inaccessible\/|\/systemd-private-/;
+/** Of systemd, or of the container that the machine is: what is inaccessible, and a unit's own directories for temporary files. */
+const hiding = /^\/(?:run\/)?(?:systemd|host)\/inaccessible\/|\/systemd-private-/;
 
 /** The hidden directory that the path lies in, by the text of `/proc/self/mountinfo`: `proc_pid_mountinfo(5)`. */
 export function findHidden(mounts: string, path: string): string | undefined {

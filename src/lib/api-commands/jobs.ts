@@ -6,19 +6,28 @@ import { deleteCommand } from '../commands/delete.ts';
 import { lookAtCommand } from '../commands/look.ts';
 import { type OpenOptions, openCommand } from '../commands/open.ts';
 import { commandKey } from '../commands/records.ts';
-import type { Turns } from '../commands/turns.ts';
 import { requireSection } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { UnavailableError } from '../errors.ts';
 import { type Answer, ApiError, type ApiRequest, type Route, readJsonBody } from '../server/route.ts';
+import type { Turns } from '../turns.ts';
+import { createGate, type Gate } from './gate.ts';
 import { createRoom } from './room.ts';
+
+/** At once: each starts a program for the command's lock and one for its unit, and our own unit has so many tasks. */
+const mostDeletes = 16;
 
 export function jobsRoutes(ctx: Context, turns: Turns): Route[] {
   const admit = createRoom(ctx);
+  const deletes = createGate(mostDeletes);
   return [
     { method: 'POST', path: paths.jobs, handle: (request) => handlePost(ctx, request, { turns, admit }) },
     { method: 'GET', path: paths.job, handle: (request) => handleGet(ctx, request) },
-    { method: 'DELETE', path: paths.job, handle: (request) => handleDelete(ctx, request, turns) },
+    {
+      method: 'DELETE',
+      path: paths.job,
+      handle: (request) => handleDelete(ctx, request, { turns, deletes }),
+    },
   ];
 }
 
@@ -50,9 +59,17 @@ async function handleGet(ctx: Context, request: ApiRequest): Promise<Answer> {
   return { status: 200, json: answer };
 }
 
-async function handleDelete(ctx: Context, request: ApiRequest, turns: Turns): Promise<Answer> {
+type DeleteOptions = { turns: Turns; deletes: Gate };
+
+async function handleDelete(
+  ctx: Context,
+  request: ApiRequest,
+  { turns, deletes }: DeleteOptions,
+): Promise<Answer> {
   const jobId = idOf(request);
-  const isDeleted = await turns(commandKey(jobId), () => deleteCommand(ctx, jobId));
+  // Who waits for a turn keeps nobody else from deleting.
+  const remove = () => deletes(request.signal, () => deleteCommand(ctx, jobId));
+  const isDeleted = await turns(commandKey(jobId), remove);
   if (isDeleted) ctx.log.info('deleted a command', { job: jobId });
   return { status: 204 };
 }

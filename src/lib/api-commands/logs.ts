@@ -1,11 +1,12 @@
 // `/v1/logs`: the last lines of an instance's log files, which stand in a directory that the control plane knows. Whoever may write
 // there must not be able to have another file read: links are not followed, and only files are opened for reading.
 import { constants } from 'node:fs';
-import { type FileHandle, open, opendir, readFile } from 'node:fs/promises';
+import { type FileHandle, open, opendir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LogFile, type LogsRequest, limits, readLogName } from '../agenda/instances.ts';
 import { parseLogsQuery } from '../agenda/queries.ts';
-import { systemErrorCode } from '../errors.ts';
+import { systemErrorCode, UnavailableError } from '../errors.ts';
+import { waitForAnswer } from '../exec/answering.ts';
 import { type Answer, ApiError, type ApiRequest } from '../server/route.ts';
 import { fileError } from '../state/file-error.ts';
 import type { Gate } from './gate.ts';
@@ -21,6 +22,7 @@ export async function handleLogs(request: ApiRequest, gate: Gate): Promise<Answe
   const wanted = parseLogsQuery(request.query);
   const { app = '', instance = '' } = request.params;
   return await gate(request.signal, async () => {
+    await requireAnswer(wanted.dir, request.signal);
     const found = await findLogs(wanted, app, instance);
     const most = Math.min(limits.logBytes, Math.floor(answerBytes / Math.max(1, found.length)));
     const logs: LogFile[] = [];
@@ -39,18 +41,47 @@ export async function handleLogs(request: ApiRequest, gate: Gate): Promise<Answe
   });
 }
 
+const answerMs = 5_000;
+
+/** Throws UnavailableError where the disk does not answer. */
+async function requireAnswer(dir: string, signal: AbortSignal): Promise<void> {
+  const late = AbortSignal.timeout(answerMs);
+  await waitForAnswer(dir, AbortSignal.any([signal, late])).catch((error: unknown) => {
+    if (signal.aborted || !late.aborted) throw error;
+    throw new UnavailableError(`cannot read ${JSON.stringify(dir)}: no answer within ${answerMs / 1000}s`);
+  });
+}
+
 /** Why there are none, for whoever knows that there are some. */
 async function explainNone(dir: string, instance: string): Promise<ApiError> {
   const hidden = await findHiding(dir);
-  const why = hidden === undefined ? '' : `: reeve-api-commands.service does not see what is below ${hidden}`;
-  return new ApiError(404, `no logs found for ${instance}${why}`);
+  const why =
+    hidden === undefined
+      ? await findAbsence(dir)
+      : `: reeve-api-commands.service does not see what is below ${hidden}`;
+  return new ApiError(404, `no logs found for ${instance} in ${JSON.stringify(dir)}${why}`);
+}
+
+const absences: Readonly<Record<string, string>> = {
+  ENOENT: ': there is no such directory',
+  ENOTDIR: ': it is no directory',
+  ENAMETOOLONG: ': its name is too long',
+};
+
+/** Empty for a directory, which then has none. */
+async function findAbsence(dir: string): Promise<string> {
+  const code = await stat(dir).then(
+    (about) => (about.isDirectory() ? '' : 'ENOTDIR'),
+    (error: unknown) => systemErrorCode(error) ?? '',
+  );
+  return absences[code] ?? '';
 }
 
 async function findHiding(dir: string): Promise<string | undefined> {
   return findHidden(await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''), dir);
 }
 
-const nowhere: readonly (string | undefined)[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'];
+const nowhere: readonly (string | undefined)[] = Object.keys(absences);
 
 async function findLogs(
   { dir, service: wanted }: LogsRequest,

@@ -1,9 +1,12 @@
 // How many commands there are at once: each is a process of ours beside its own, and a machine that has no memory left deploys nothing.
-// A command has a lock while it runs, whose file goes with it; what was just started has none yet.
+// A command has a lock while it runs, whose file goes with it; what was just started has none yet. A kill leaves the file behind.
 import { readdir } from 'node:fs/promises';
+import { mapBounded } from '../bounded.ts';
 import { type BookContext, readRecord } from '../commands/book.ts';
+import { findBootId } from '../commands/boot.ts';
 import type { OpenOptions } from '../commands/open.ts';
 import { isEnded } from '../commands/records.ts';
+import { findLoss } from '../commands/settle.ts';
 import { systemErrorCode } from '../errors.ts';
 import { ApiError } from '../server/route.ts';
 import { fileError } from '../state/file-error.ts';
@@ -21,20 +24,27 @@ export function createRoom(ctx: BookContext): OpenOptions['admit'] {
     const own: Started = { atMs: performance.now(), isRecorded: false };
     // Before anything is waited for: of many at once each counts the others.
     started.set(key, own);
-    const recorded = (): void => {
+    try {
+      await requireRoom(ctx, started, key);
+    } catch (error) {
+      started.delete(key);
+      throw error;
+    }
+    return () => {
       own.isRecorded = true;
     };
-    const count = async (): Promise<number> =>
-      new Set([...started.keys(), ...(await listRunning(ctx.paths))]).size;
-    if ((await count()) <= mostCommands) return recorded;
-    for (const [other, about] of started) {
-      if (other !== key && (await isOver(ctx, other, about))) started.delete(other);
-    }
-    if ((await count()) <= mostCommands) return recorded;
-    started.delete(key);
-    const words = `too many commands at once: ${mostCommands} are under way`;
-    throw new ApiError(503, words, { 'retry-after': '5' });
   };
+}
+
+async function requireRoom(ctx: BookContext, started: Map<string, Started>, key: string): Promise<void> {
+  const count = (locked: readonly string[]): number => new Set([...started.keys(), ...locked]).size;
+  if (count(await listLocked(ctx.paths)) <= mostCommands) return;
+  for (const [other, about] of started) {
+    if (other !== key && (await isOver(ctx, other, about))) started.delete(other);
+  }
+  if (count(await listRunning(ctx)) <= mostCommands) return;
+  const words = `too many commands at once: ${mostCommands} are under way`;
+  throw new ApiError(503, words, { 'retry-after': '5' });
 }
 
 /** It has ended, was deleted, or has its lock by now if it ever gets one. */
@@ -45,7 +55,22 @@ async function isOver(ctx: BookContext, key: string, { atMs, isRecorded }: Start
   return record === undefined || record === 'damaged' || isEnded(record.state);
 }
 
-async function listRunning({ locksDir }: BookContext['paths']): Promise<string[]> {
+/** At once: each is one small file. */
+const atOnce = 8;
+
+/** Without those whose lock is only a file: they have ended, were removed, or lost their process. */
+async function listRunning(ctx: BookContext): Promise<string[]> {
+  const bootId = await findBootId(ctx.paths);
+  const running: string[] = [];
+  await mapBounded(await listLocked(ctx.paths), atOnce, async (key) => {
+    const record = await readRecord(ctx, key);
+    if (record === undefined || record === 'damaged' || isEnded(record.state)) return;
+    if (findLoss(record, bootId) === undefined) running.push(key);
+  });
+  return running;
+}
+
+async function listLocked({ locksDir }: BookContext['paths']): Promise<string[]> {
   try {
     return (await readdir(locksDir)).flatMap((name) => /^command@(.+)\.lock$/.exec(name)?.[1] ?? []);
   } catch (error) {

@@ -2,7 +2,6 @@
 // listens on private addresses only, or with TLS.
 import type { AddressInfo } from 'node:net';
 import type { ErrorAnswer } from '../agenda/wire.ts';
-import { createTurns } from '../commands/turns.ts';
 import { isPublicBind } from '../config/listen.ts';
 import { requireSection } from '../config/rules.ts';
 import type { BaseContext, Context } from '../context.ts';
@@ -12,6 +11,7 @@ import { findListenTarget, type ListenTarget } from '../server/listen.ts';
 import { refuseCallers } from '../server/refuse.ts';
 import type { Route } from '../server/route.ts';
 import { serve } from '../server/serve.ts';
+import { createTurns } from '../turns.ts';
 import { createAuthorize } from './auth.ts';
 import { healthRoutes } from './health.ts';
 import { instanceRoutes } from './instances.ts';

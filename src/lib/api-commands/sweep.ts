@@ -1,10 +1,10 @@
 // Old commands go while the API is there: at its start, and twice in the time that they are kept.
 
 import { sweepCommands } from '../commands/sweep.ts';
-import type { Turns } from '../commands/turns.ts';
 import { requireSection } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors.ts';
+import type { Turns } from '../turns.ts';
 
 const shortestMs = 1_000;
 /** What a timer can have. */

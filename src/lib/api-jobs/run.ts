@@ -10,7 +10,7 @@ import { findListenTarget, type ListenTarget } from '../server/listen.ts';
 import { refuseCallers } from '../server/refuse.ts';
 import type { Route } from '../server/route.ts';
 import { serve } from '../server/serve.ts';
-import { createQueue } from './queue.ts';
+import { createTurns } from '../turns.ts';
 import { handleStart } from './start.ts';
 import { handleStop } from './stop.ts';
 
@@ -57,9 +57,9 @@ async function serveJobs(ctx: Context, target: ListenTarget, { idleMs }: ApiOpti
 }
 
 function jobsRoutes(ctx: Context): Route[] {
-  const queue = createQueue();
+  const turns = createTurns();
   return [
-    { method: 'POST', path: '/v1/run/start', handle: (request) => handleStart(ctx, request, queue) },
+    { method: 'POST', path: '/v1/run/start', handle: (request) => handleStart(ctx, request, turns) },
     { method: 'POST', path: '/v1/run/stop', handle: (request) => handleStop(ctx, request) },
     {
       method: 'GET',

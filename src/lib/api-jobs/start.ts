@@ -9,13 +9,13 @@ import { openInSlot } from '../jobs/slots.ts';
 import { startJob } from '../jobs/start.ts';
 import { parseRunStart } from '../ploy/parse.ts';
 import { type Answer, ApiError, type ApiRequest, readJsonBody } from '../server/route.ts';
-import type { Queue } from './queue.ts';
+import type { Turns } from '../turns.ts';
 
 /** Between two looks for a slot that has come free. */
 const waitForSlotMs = 250;
 
-/** `queue`: of all callers that wait for a slot one looks for it, as each look takes the lock that claims need as well. */
-export async function handleStart(ctx: Context, request: ApiRequest, queue: Queue): Promise<Answer> {
+/** `turns`: of all callers that wait for a slot one looks for it, as each look takes the lock that claims need as well. */
+export async function handleStart(ctx: Context, request: ApiRequest, turns: Turns): Promise<Answer> {
   const raw = await readJsonBody(request);
   const { id: runId, job_id: jobId } = parseRunStart(raw);
   const { serverUrl, concurrency } = requireSection(ctx.config, 'jobs');
@@ -25,12 +25,11 @@ export async function handleStart(ctx: Context, request: ApiRequest, queue: Queu
   if ((await findJob(ctx, jobId)) !== undefined) throw known;
   const { signal } = request;
   const wanted = { runId, jobId, payload };
-  const opening = await queue(signal, () => waitUntilOpen(ctx, wanted, { concurrency, signal })).catch(
-    (error: unknown) => {
-      requireCaller(ctx, signal);
-      throw error;
-    },
-  );
+  const open = () => waitUntilOpen(ctx, wanted, { concurrency, signal });
+  const opening = await turns('slot', open, signal).catch((error: unknown) => {
+    requireCaller(ctx, signal);
+    throw error;
+  });
   if (opening === 'known') throw known;
   const key = jobKey(jobId);
   ctx.log.info('took a job from the API', { job: jobId, run: runId });

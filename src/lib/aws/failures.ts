@@ -1,5 +1,6 @@
 // Errors of cloud services as ours: what is refused, what is missing, what may work the next time.
 import { describeError, InputError, ReeveError, systemErrorCode, UnavailableError } from '../errors.ts';
+import { isPassingStatus } from '../http/retry.ts';
 import { LongAnswer } from './answer-size.ts';
 import { describeConnection } from './connection-failures.ts';
 import { type Asked, askedFor } from './origins.ts';
@@ -105,8 +106,10 @@ function isNameless(error: Error): boolean {
 
 /** Throttled, or our request has been too slow in coming: S3 says that with status 400. */
 function isPassing(name: string, status: number): boolean {
-  if (status === 408 || status === 429) return true;
-  return /Throttl|SlowDown|TooManyRequests|RequestLimitExceeded|RequestTimeout/.test(name);
+  return (
+    isPassingStatus(status) ||
+    /Throttl|SlowDown|TooManyRequests|RequestLimitExceeded|RequestTimeout/.test(name)
+  );
 }
 
 /** Services that speak JSON say it with status 400 and a name. */

@@ -4,7 +4,7 @@ import type { BaseContext } from '../context.ts';
 import { describeError } from '../errors.ts';
 import { type ReadRecord, readRecord, removeCommand, writeCancel } from './book.ts';
 import { type CommandRecord, commandKey, isEnded } from './records.ts';
-import { endLedGroup, type SettleContext, underLock } from './settle.ts';
+import { endLedGroup, type SettleContext, stopRunner, underLock } from './settle.ts';
 import { lasting, stopCommand } from './start.ts';
 
 type DeleteContext = SettleContext & Pick<BaseContext, 'signal'>;
@@ -20,10 +20,11 @@ export async function deleteCommand(ctx: DeleteContext, jobId: string): Promise<
   // First the note: from then on there is no such command for anybody who looks, also where we end right here.
   const failure = await note(ctx, key, record);
   const isRemoved = isOver(record) ? await remove(ctx, key, endMs) : await removeUnlessRun(ctx, key);
-  // A full disk has no room for a note, and gets some by a removal.
-  if (!isRemoved && failure !== undefined) throw failure;
+  if (failure !== undefined && record !== 'damaged') stopRunner(record);
   // Also of one that has ended: a unit that is not quite gone would let the next start of its name pass by.
   await stopCommand(lasting(ctx), key).catch((error: unknown) => ctx.log.warning(describeError(error)));
+  // A full disk has no room for a note, and gets some by a removal. What has filled it may be this very command: so it was ended first.
+  if (!isRemoved && failure !== undefined) throw failure;
   return true;
 }
 

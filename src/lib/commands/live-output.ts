@@ -3,7 +3,7 @@
 import { renderOutput } from '../agenda/output.ts';
 import type { BaseContext } from '../context.ts';
 import { describeError } from '../errors.ts';
-import { createRing } from '../runner/ring.ts';
+import { keepLastBytes } from '../last-bytes.ts';
 import { writeOutput } from './book.ts';
 
 export type LiveOutput = {
@@ -20,7 +20,7 @@ export function keepLiveOutput(
   key: string,
   maxBytes: number,
 ): LiveOutput {
-  const ring = createRing(maxBytes);
+  const kept = keepLastBytes(maxBytes);
   const ended = new AbortController();
   let isNew = false;
   const write = async (): Promise<void> => {
@@ -28,7 +28,7 @@ export function keepLiveOutput(
       await ctx.clock.sleep(writeMs, ended.signal);
       if (!isNew || ended.signal.aborted) continue;
       isNew = false;
-      await writeOutput(ctx, key, renderOutput(ring.read(), maxBytes)).catch((error: unknown) => {
+      await writeOutput(ctx, key, renderOutput(kept.read(), maxBytes)).catch((error: unknown) => {
         ctx.log.warning(describeError(error));
       });
     }
@@ -36,7 +36,7 @@ export function keepLiveOutput(
   const writing = write();
   return {
     add: (chunk) => {
-      ring.add(chunk);
+      kept.add(chunk);
       isNew = true;
     },
     stop: async () => {

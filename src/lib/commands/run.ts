@@ -26,8 +26,9 @@ export type RunCommandOptions = { waitMs: number; deadlineMs?: number };
 
 /** Between SIGTERM and SIGKILL. */
 const killGraceMs = 5_000;
-/** For the record of an end: within the time that the unit has beside the command's. */
+/** For output and record of an end: within the time that the unit has beside the command's. */
 const patienceMs = 120_000;
+const outputPatienceMs = 60_000;
 const againMs = 2_000;
 /** How soon a command that was deleted is told so, where no unit is stopped. */
 const lookMs = 200;
@@ -99,26 +100,32 @@ async function finish(ctx: Context, key: string, running: Running, end: CommandE
   const { startedAt } = running.state;
   const stopReason = end.kind === 'cancelled' ? await findStopReason() : '';
   const ended = { ...running, state: toEndedState(end, { startedAt, now: ctx.clock.now(), stopReason }) };
+  const output = renderOutput(end.output, maxOutputBytes);
+  const begunMs = performance.now();
+  const outputWaits = { what: `the output of command ${jobId}`, lastMs: begunMs + outputPatienceMs };
   // How it ended counts for more than what it said.
-  await writeOutput(ctx, key, renderOutput(end.output, maxOutputBytes)).catch((error: unknown) => {
+  await writePatiently(ctx, outputWaits, () => writeOutput(ctx, key, output)).catch((error: unknown) => {
     ctx.log.error(`the output of command ${jobId} is lost: ${describeError(error)}`);
   });
-  await writeEnd(ctx, ended);
+  const endWaits = { what: `the end of command ${jobId}`, lastMs: begunMs + patienceMs };
+  await writePatiently(ctx, endWaits, () => writeRecord(ctx, ended));
   // Deleted meanwhile: whoever did that has left it to us, or waits for our lock.
   if (await isCancelled(ctx, key, running)) await removeCommand(ctx, key, running);
   return renderEnd(ended);
 }
 
 /** Nobody else knows how it ended: a disk that is full for a while is waited for. */
-async function writeEnd(ctx: Context, ended: CommandRecord): Promise<void> {
-  const lastMs = performance.now() + patienceMs;
+async function writePatiently(
+  ctx: Context,
+  { what, lastMs }: { what: string; lastMs: number },
+  write: () => Promise<void>,
+): Promise<void> {
   for (;;) {
     try {
-      await writeRecord(ctx, ended);
-      return;
+      return await write();
     } catch (error) {
       if (ctx.signal.aborted || performance.now() > lastMs) throw error;
-      ctx.log.warning(`the end of command ${ended.jobId} waits for its record: ${describeError(error)}`);
+      ctx.log.warning(`${what} waits for its file: ${describeError(error)}`);
     }
     await ctx.clock.sleep(againMs, ctx.signal);
   }
@@ -161,7 +168,8 @@ function describeRequest(request: JobRequest, userEnv: Readonly<Record<string, s
   });
   return {
     argv: request.mode === 'shell' ? { shell: request.shell } : ([request.name, ...request.args] as const),
-    dir: request.dir === '' ? '/' : request.dir,
+    // Of a unit that is where we are ourselves; so it is everywhere.
+    dir: request.dir.startsWith('/') ? request.dir : `/${request.dir}`,
     env: { ...childEnvironment(), ...userEnv, ...Object.fromEntries(given) },
   };
 }

@@ -2,8 +2,8 @@
 // then on. What it has left running is its unit's to end; without units, what its leader still leads is ended here.
 import { errorTexts } from '../agenda/wire.ts';
 import type { BaseContext } from '../context.ts';
-import { BusyError, describeError } from '../errors.ts';
-import { readStartTime } from '../host/processes.ts';
+import { BusyError, ConfigError, describeError } from '../errors.ts';
+import { readStartTime, signalGroup } from '../host/processes.ts';
 import { acquireLock } from '../lock/flock.ts';
 import { commandLock } from '../lock/names.ts';
 import { isCancelled, readRecord, removeCommand, writeRecord } from './book.ts';
@@ -49,12 +49,23 @@ async function forgetDeleted(ctx: SettleContext, key: string, record: CommandRec
 }
 
 /** For one that could not be started. */
-export async function failCommand(ctx: SettleContext, key: string, error: string): Promise<void> {
-  await underLock(ctx, key, async () => {
+export async function failCommand(ctx: SettleContext, key: string, error: string, waitMs = 0): Promise<void> {
+  const work = async (): Promise<void> => {
     const record = await readRecord(ctx, key);
     if (record === undefined || record === 'damaged' || record.state.kind !== 'accepted') return;
     await settle(ctx, record, error);
-  });
+  };
+  await underLock(ctx, key, work, waitMs);
+}
+
+/** For one whose configuration cannot be read, which has changed since it was taken: whoever asks for it is told. Throws the error. */
+export async function failUnconfigured(
+  ctx: SettleContext,
+  id: string,
+  { error, waitMs }: { error: unknown; waitMs: number },
+): Promise<never> {
+  if (error instanceof ConfigError) await failCommand(ctx, commandKey(id), describeError(error), waitMs);
+  throw error;
 }
 
 /** Undefined where it was deleted meanwhile. Assumes the command's lock. */
@@ -90,10 +101,16 @@ export async function settle(
 export function endLedGroup({ state }: CommandRecord): void {
   // Only while its leader is there: else the number may be another's.
   if (state.kind !== 'running' || state.group === undefined || !isAlive(state.group)) return;
+  signalGroup(state.group.pid, 'SIGKILL');
+}
+
+/** Tells whoever runs a command to end it, where no note can. */
+export function stopRunner({ state }: CommandRecord): void {
+  if (state.kind !== 'running' || !isAlive(state.runner)) return;
   try {
-    process.kill(-state.group.pid, 'SIGKILL');
+    process.kill(state.runner.pid, 'SIGTERM');
   } catch {
-    // Gone meanwhile.
+    // It has ended by itself.
   }
 }
 

@@ -7,11 +7,11 @@ import type { BaseContext } from '../context.ts';
 import { describeError, systemErrorCode } from '../errors.ts';
 import { externalIdPattern } from '../ids.ts';
 import { syncDirectory } from '../state/directory.ts';
+import type { Turns } from '../turns.ts';
 import { readFileTime, readRecord, removeFiles } from './book.ts';
 import { type CommandRecord, cancelPrefix, commandsDir, isEnded } from './records.ts';
 import { type SettleContext, settleCommand } from './settle.ts';
 import { startLost } from './start.ts';
-import type { Turns } from './turns.ts';
 
 export type SweepOptions = {
   retentionMs: number;

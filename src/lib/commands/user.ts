@@ -10,6 +10,7 @@ export type CommandUser = {
 };
 
 const askMs = 10_000;
+const lastId = 2 ** 32 - 2;
 
 /** `root` is whoever we are. Throws ConfigError for a user that the machine does not have. */
 export async function findUser({ signal }: Pick<BaseContext, 'signal'>, name: string): Promise<CommandUser> {
@@ -19,8 +20,13 @@ export async function findUser({ signal }: Pick<BaseContext, 'signal'>, name: st
   if (!/^\d+$/.test(uid) || !/^\d+$/.test(gid)) {
     throw new ConfigError(`cannot run commands as ${JSON.stringify(name)}: the machine has no such user`);
   }
+  const ids = { uid: Number(uid), gid: Number(gid) };
+  // To the kernel the last number says: stay who you are.
+  if (ids.uid > lastId || ids.gid > lastId) {
+    throw new ConfigError(`cannot run commands as ${JSON.stringify(name)}: nobody can have its numbers`);
+  }
   return {
-    ids: { uid: Number(uid), gid: Number(gid) },
+    ids,
     env: { HOME: home, USER: user, LOGNAME: user },
   };
 }

@@ -27,6 +27,8 @@ export type CompiledConfig = {
   seedFiles: Readonly<Partial<Record<SeedSection, string>>>;
   /** The file that holds the token of the section `commands`, where there is one. */
   tokenFile?: string;
+  /** Of the warnings, that others can read the file. */
+  tokenWarning?: string;
 };
 
 type Work = {
@@ -48,13 +50,14 @@ export function compileConfig(
 ): CompiledConfig {
   const findings: Findings = { problems: [], warnings: [] };
   const work = openWork(main, around, findings);
-  const config = readSections(work);
+  const { config, tokenWarning } = readSections(work);
   return {
     config,
     problems: sortProblems(findings.problems),
     sources: work.sources,
     seedFiles: work.seedFiles,
     ...(config.commands === undefined ? {} : { tokenFile: findTokenFile(work) }),
+    ...(tokenWarning === undefined ? {} : { tokenWarning }),
   };
 }
 
@@ -134,8 +137,9 @@ function nameSeedFiles(sections: Work['sections'], overrides: Overrides, finding
   }
 }
 
-function readSections(work: Work): Config {
+function readSections(work: Work): { config: Config; tokenWarning: string | undefined } {
   const { findings } = work;
+  let tokenWarning: string | undefined;
   const config: Config = { file: work.document.file, hooks: {}, warnings: findings.warnings };
   const cluster = openSection(work, 'cluster');
   if (cluster) config.cluster = readCluster(cluster, work);
@@ -144,7 +148,8 @@ function readSections(work: Work): Config {
   const commands = openSection(work, 'commands');
   if (commands) {
     config.commands = readCommands(commands);
-    warnOfReaders(work);
+    tokenWarning = describeReaders(work);
+    if (tokenWarning !== undefined) findings.warnings.push(tokenWarning);
   }
   const actions = openSection(work, 'actions');
   if (actions) config.actions = readActions(actions, work);
@@ -153,7 +158,7 @@ function readSections(work: Work): Config {
   if (Object.keys(work.sections).length === 0 && findings.problems.length === 0) {
     findings.warnings.push(`${work.document.file} has no section: there is nothing to do on this machine`);
   }
-  return config;
+  return { config, tokenWarning };
 }
 
 /** The section's layers merged; undefined where it is missing or its shape is wrong. */
@@ -197,10 +202,9 @@ function findTokenFile({ sections, seedFiles, document }: Work): string {
 }
 
 /** Whoever reads the token runs commands here. */
-function warnOfReaders(work: Work): void {
+function describeReaders(work: Work): string | undefined {
   const holder = findTokenFile(work);
   const source = work.sources.find(({ path }) => path === holder);
-  if (source !== undefined && (source.mode & 0o077) !== 0) {
-    work.findings.warnings.push(`${holder} holds a token and others can read it: chmod 600 ${holder}`);
-  }
+  if (source === undefined || (source.mode & 0o077) === 0) return undefined;
+  return `${holder} holds a token and others can read it: chmod 600 ${holder}`;
 }

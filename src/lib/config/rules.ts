@@ -6,14 +6,26 @@ import type { ClusterConfig, Config, Role } from './config.ts';
 /** A reader of the store calls a node stale when its status is older than this. */
 export const staleWindowMs = 60_000;
 
+/** Without `commands.proxy_drain_timeout`, and where it cannot be read. The shipped unit of the proxy has its time to stop by it. */
+export const defaultDrainMs = 30_000;
+
 type SectionName = 'cluster' | 'jobs' | 'commands' | 'actions';
 
 export type NodeConfig = ClusterConfig & { nodeId: string; agentId: string };
 
+/** What a section cannot do without. */
+const leastOf: Record<SectionName, string> = {
+  cluster: 'nodeId and store',
+  jobs: 'server_url and node_id, or file: /etc/ploy/ployd-node.yaml',
+  commands: 'machine_id, token and central_base_url, or file: /etc/agenda-node/agenda-node.yaml',
+  actions: 'node, or root on the control side',
+};
+
 export function requireSection<N extends SectionName>(config: Config, name: N): NonNullable<Config[N]> {
   const section = config[name];
   if (section === undefined) {
-    throw new ConfigError(`section ${name} is missing in ${config.file ?? 'the configuration'}`);
+    const file = config.file ?? 'the configuration';
+    throw new ConfigError(`section ${name} is missing in ${file}: write it, with ${leastOf[name]}`);
   }
   return section;
 }

@@ -1,8 +1,11 @@
 // The section `commands`: agenda-node's keys, rules and defaults, the user that commands run as, and the API's certificate.
+
+import { formatDuration } from '../time.ts';
 import type { CommandsConfig } from './config.ts';
 import { isLoopback, isPublicBind, type ListenAddress, parseSocketAddress } from './listen.ts';
+import { defaultDrainMs } from './rules.ts';
 import type { CommandsInput } from './schema.ts';
-import { given, isWebUrl, type Section, toMsOr } from './section.ts';
+import { given, isWebUrl, readDuration, type Section } from './section.ts';
 
 type CommandsSection = Section<CommandsInput>;
 
@@ -16,10 +19,10 @@ export function readCommands(section: CommandsSection): CommandsConfig {
     machineId: readMachineId(section),
     token: readToken(section),
     centralBaseUrl: readCentralUrl(section),
-    heartbeatIntervalMs: toMsOr(value.heartbeat_interval, 15_000),
+    heartbeatIntervalMs: readInterval(section),
     maxOutputBytes: readOutputLimit(section),
-    jobRetentionMs: toMsOr(value.job_retention, 3_600_000),
-    proxyDrainTimeoutMs: toMsOr(value.proxy_drain_timeout, 30_000),
+    jobRetentionMs: readRetention(section),
+    proxyDrainTimeoutMs: readDrainTimeout(section),
     user: value.user ?? 'root',
     liveOutput: value.live_output ?? false,
     ...readTls(section),
@@ -51,15 +54,50 @@ function readToken(section: CommandsSection): string {
   return token ?? '';
 }
 
+function readRetention(section: CommandsSection): number {
+  const { job_retention: text } = section.value;
+  return readDuration(section, ['job_retention'], { text, defaultMs: 3_600_000 });
+}
+
+/** Each heartbeat is a process, and so is the timer that finds none due. */
+const shortestBeatMs = 1_000;
+
+function readInterval(section: CommandsSection): number {
+  const { heartbeat_interval: text } = section.value;
+  const ms = readDuration(section, ['heartbeat_interval'], { text, defaultMs: 15_000 });
+  if (ms < shortestBeatMs) {
+    section.warn(
+      `commands.heartbeat_interval ${text} is too little: it is ${formatDuration(shortestBeatMs)}`,
+    );
+  }
+  return Math.max(ms, shortestBeatMs);
+}
+
 /** Of each command that runs so much is in memory, and of each that is asked for once more. */
 const mostOutputBytes = 16 * 1024 * 1024;
 
 function readOutputLimit(section: CommandsSection): number {
-  const bytes = section.value.max_output_bytes || 65_536;
+  const { max_output_bytes: written } = section.value;
+  const bytes = written || 65_536;
+  if (written === 0) section.warn(`commands.max_output_bytes 0 means the default, ${bytes}`);
   if (bytes > mostOutputBytes) {
     section.warn(`commands.max_output_bytes ${bytes} is too much: ${mostOutputBytes} are kept`);
   }
   return Math.min(bytes, mostOutputBytes);
+}
+
+/** A timer that is longer ends at once, and HAProxy closes a tunnel that has been silent for so long. */
+const longestDrainMs = 24 * 24 * 60 * 60_000;
+
+function readDrainTimeout(section: CommandsSection): number {
+  const { proxy_drain_timeout: text } = section.value;
+  const ms = readDuration(section, ['proxy_drain_timeout'], { text, defaultMs: defaultDrainMs });
+  if (ms > longestDrainMs) {
+    section.warn(
+      `commands.proxy_drain_timeout ${text} is too much: ${formatDuration(longestDrainMs)} are given`,
+    );
+  }
+  return Math.min(ms, longestDrainMs);
 }
 
 function readTls(section: CommandsSection): Pick<CommandsConfig, 'tls'> {
@@ -68,7 +106,9 @@ function readTls(section: CommandsSection): Pick<CommandsConfig, 'tls'> {
   const { cert_path: certPath, key_path: keyPath, ca_path: caPath } = tls;
   if (certPath === undefined) section.report(['tls', 'cert_path'], 'is missing');
   if (keyPath === undefined) section.report(['tls', 'key_path'], 'is missing');
-  const pair = { certPath: certPath ?? '', keyPath: keyPath ?? '' };
+  // Half of it is none: what an address without TLS is refused for stays refused.
+  if (certPath === undefined || keyPath === undefined) return {};
+  const pair = { certPath, keyPath };
   return { tls: caPath === undefined ? pair : { ...pair, caPath } };
 }
 

@@ -2,7 +2,7 @@
 import type { JobsConfig } from './config.ts';
 import { isLoopback, isPublicBind, parseSocketAddress } from './listen.ts';
 import type { JobsInput } from './schema.ts';
-import { given, isWebUrl, type Section, toMsOr } from './section.ts';
+import { given, isWebUrl, readDuration, type Section } from './section.ts';
 
 /** More at once than this is a mistake, as in the original. */
 const maxConcurrency = 64;
@@ -10,20 +10,22 @@ const maxConcurrency = 64;
 export function readJobs(section: Section<JobsInput>): JobsConfig {
   const { value } = section;
   const { http, heartbeat } = value;
+  const duration = (path: string[], text: string | undefined, defaultMs: number): number =>
+    readDuration(section, path, { text, defaultMs });
   const jobs: JobsConfig = {
     serverUrl: readServerUrl(section),
     nodeId: readNodeId(section),
     concurrency: readConcurrency(section),
     http: {
       listen: given(http?.listen) ?? ':8444',
-      readTimeoutMs: toMsOr(http?.read_timeout, 30_000),
-      writeTimeoutMs: toMsOr(http?.write_timeout, 30_000),
-      idleTimeoutMs: toMsOr(http?.idle_timeout, 120_000),
+      readTimeoutMs: duration(['http', 'read_timeout'], http?.read_timeout, 30_000),
+      writeTimeoutMs: duration(['http', 'write_timeout'], http?.write_timeout, 30_000),
+      idleTimeoutMs: duration(['http', 'idle_timeout'], http?.idle_timeout, 120_000),
       tls: readTls(section),
     },
     heartbeat: {
-      intervalMs: toMsOr(heartbeat?.interval, 30_000),
-      timeoutMs: toMsOr(heartbeat?.timeout, 10_000),
+      intervalMs: duration(['heartbeat', 'interval'], heartbeat?.interval, 30_000),
+      timeoutMs: duration(['heartbeat', 'timeout'], heartbeat?.timeout, 10_000),
     },
   };
   checkListen(section, jobs);

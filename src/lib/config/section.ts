@@ -1,6 +1,6 @@
 // A section of the configuration while it is compiled: what stands in reeve.yaml over what stands in the seed system's
 // file, with a way to report a problem at the right place in either.
-import { parseDuration } from '../time.ts';
+import { formatDuration, parseDuration } from '../time.ts';
 import type { ConfigDocument, KeyPath } from './document.ts';
 import type { Overrides } from './environment.ts';
 import type { Paths } from './paths.ts';
@@ -91,9 +91,17 @@ export function toMs(text: string | undefined): number | undefined {
   return text === undefined ? undefined : parseDuration(text);
 }
 
-/** As Go programs have it: zero means the default. */
-export function toMsOr(text: string | undefined, defaultMs: number): number {
-  return toMs(text) || defaultMs;
+/** As Go programs have it: zero means the default, of which whoever wrote it is warned. */
+export function readDuration(
+  { name, warn }: Pick<Section<unknown>, 'name' | 'warn'>,
+  path: KeyPath,
+  { text, defaultMs }: { text: string | undefined; defaultMs: number },
+): number {
+  const ms = toMs(text);
+  if (ms === 0) {
+    warn(`${describePath([name, ...path])} ${text} means the default, ${formatDuration(defaultMs)}`);
+  }
+  return ms || defaultMs;
 }
 
 /** Text that is not empty, or undefined. */

@@ -1,11 +1,9 @@
 // What the node asks of ploy's server, one method a request. client.ts sends it; nothing here knows what for.
 import type { Readable } from 'node:stream';
 import { UnavailableError } from '../errors.ts';
+import { isPassingStatus } from '../http/retry.ts';
 import type { SbomPackage } from '../ploy/sbom.ts';
 import type { CompletionBody, DiagnosticsBody, DiffSummary, HeartbeatBody, RunEvent } from '../ploy/wire.ts';
-
-/** Of how often or how slowly we ask, by something between us and the server. */
-const passing: readonly number[] = [408, 425, 429];
 
 /** A request that was not answered with success. Whoever sends decides by `status` what that means. */
 export class ControlPlaneError extends UnavailableError {
@@ -23,7 +21,7 @@ export class ControlPlaneError extends UnavailableError {
   /** No answer, the server's own trouble, or what it never says itself, as a redirection: worth trying again. */
   get isTransient(): boolean {
     const { status } = this;
-    return status === undefined || status < 400 || status >= 500 || passing.includes(status);
+    return status === undefined || status < 400 || status >= 500 || isPassingStatus(status);
   }
 }
 

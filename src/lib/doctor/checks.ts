@@ -18,6 +18,7 @@ import {
   gatherCertificates,
   gatherDirectories,
   gatherDisks,
+  gatherKey,
   gatherLeftovers,
   gatherSecrets,
   lookAt,
@@ -38,6 +39,7 @@ import {
   judgeConfigFile,
   judgeDirectories,
   judgeDisks,
+  judgeKey,
   judgeLeftovers,
   judgeSecrets,
 } from './judge-files.ts';
@@ -70,7 +72,10 @@ export const checks: readonly Check[] = [
   },
   {
     name: 'certificates',
-    run: async (world) => judgeCertificates(await gatherCertificates(world), world.now),
+    run: async (world) => [
+      ...judgeCertificates(await gatherCertificates(world), world.now),
+      ...judgeKey(await gatherKey(world)),
+    ],
   },
   {
     name: 'jobs',
@@ -101,11 +106,13 @@ export const checks: readonly Check[] = [
 async function checkConfig({ base }: World): Promise<Finding[]> {
   const { configFile } = base.paths;
   try {
-    const { config, problems } = compileConfig(readMainSource(base.paths, base.overrides), base);
+    const compiled = compileConfig(readMainSource(base.paths, base.overrides), base);
+    const { config, problems, tokenFile, tokenWarning } = compiled;
     const findings = [
       ...problems.map((problem) => failure(describeProblem(problem))),
-      ...config.warnings.map((text) => warning(text)),
-      ...judgeConfigFile(await lookAt(configFile)),
+      // Who reads the token is the check of commands' to tell, once.
+      ...config.warnings.filter((text) => text !== tokenWarning).map((text) => warning(text)),
+      ...judgeConfigFile(await lookAt(configFile), { isTold: tokenFile === configFile }),
     ];
     return orOk(findings, ok('valid', { where: configFile }));
   } catch (error) {

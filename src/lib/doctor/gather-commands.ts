@@ -10,8 +10,9 @@ import { compileConfig } from '../config/compile.ts';
 import type { CommandsConfig } from '../config/config.ts';
 import { readMainSource } from '../config/load.ts';
 import { describeError, ReeveError, UnavailableError } from '../errors.ts';
+import { isSystemdRunning } from '../exec/systemd.ts';
 import { isHaproxyInstalled } from '../haproxy/binary.ts';
-import { readBeats } from '../heartbeat/beats.ts';
+import { readBeatsTo } from '../heartbeat/beats.ts';
 import { openHttp } from '../http/client.ts';
 import { compareWorkers, listMapFiles, readMapValues } from '../proxy/compare.ts';
 import { resolveBackendHost } from '../proxy/host.ts';
@@ -21,7 +22,7 @@ import { countTunnels } from '../proxy/tunnels.ts';
 import { silentLog } from '../report/log.ts';
 import { lookAt } from './gather-files.ts';
 import type { CommandsFacts, ProxyFacts } from './judge-commands.ts';
-import { describeSilence } from './silence.ts';
+import { describeSilence, isHung } from './silence.ts';
 import type { World } from './world.ts';
 
 const answerMs = 4_000;
@@ -35,8 +36,12 @@ const mostFiles = 1_000;
 export async function gatherCommands(world: World, commands: CommandsConfig): Promise<CommandsFacts> {
   const { base, signal } = world;
   const ctx = { ...base, log: silentLog };
+  const { paths, overrides } = base;
+  const { tokenFile = paths.configFile } = compileConfig(readMainSource(paths, overrides), base);
+  const { centralBaseUrl } = commands;
+  const origin = centralBaseUrl === '' ? undefined : new URL(centralBaseUrl).origin;
   const [beats, server, survey, files, userProblem] = await Promise.all([
-    readBeats(ctx, 'commands'),
+    readBeatsTo(ctx, 'commands', origin),
     askControlPlane(commands, signal),
     surveyCommands(ctx),
     listFiles(world),
@@ -46,16 +51,11 @@ export async function gatherCommands(world: World, commands: CommandsConfig): Pr
     ),
   ]);
   return {
-    ...{ origin: server === undefined ? undefined : new URL(commands.centralBaseUrl).origin, server },
-    ...{ tokenFile: await lookAt(findTokenFile(world)), files, survey, beats },
+    ...{ origin, server },
+    ...{ tokenFile: await lookAt(tokenFile), files, survey, beats },
     ...{ heartbeatIntervalMs: commands.heartbeatIntervalMs, userProblem },
+    hasSystemd: isSystemdRunning(),
   };
-}
-
-/** The seed's own file, unless the token stands in ours. */
-function findTokenFile({ base }: World): string {
-  const { paths, overrides } = base;
-  return compileConfig(readMainSource(paths, overrides), base).tokenFile ?? paths.configFile;
 }
 
 /** A heartbeat is sent by POST alone: asked like this, the control plane learns nothing, and any answer says that it is there. */
@@ -86,7 +86,11 @@ async function listFiles({ base }: World): Promise<CommandsFacts['files']> {
 export async function gatherProxy({ base, signal }: World, commands: CommandsConfig): Promise<ProxyFacts> {
   const { paths } = base;
   const { proxyBackendHost: host } = commands;
-  const about = { socket: proxyPaths(paths).masterSocket, isDraining: await readDraining({ paths }) };
+  const about = {
+    socket: proxyPaths(paths).masterSocket,
+    isDraining: await readDraining({ paths }),
+    hasSystemd: isSystemdRunning(),
+  };
   const [isInstalled, hostProblem] = await Promise.all([
     isHaproxyInstalled(),
     resolveBackendHost(host, { current: undefined, signal }).then(
@@ -96,12 +100,12 @@ export async function gatherProxy({ base, signal }: World, commands: CommandsCon
   ]);
   if (!isInstalled) return { ...about, isInstalled, hostProblem };
   try {
-    const { total, workers } = await countTunnels({ paths, signal });
+    const { total, workers } = await countTunnels({ paths, signal, timeoutMs: answerMs });
     const differences = await listDifferences({ paths, signal });
     return { ...about, isInstalled, hostProblem, differences, tunnels: total, workers: workers.length };
   } catch (error) {
     if (!(error instanceof ReeveError)) throw error;
-    return { ...about, isInstalled, hostProblem, error: describeSilence(error) };
+    return { ...about, isInstalled, hostProblem, error: describeSilence(error), isHung: isHung(error) };
   }
 }
 

@@ -16,7 +16,7 @@ import { gatherDomains } from './gather-domains.ts';
 import { gatherListeners } from './gather-listeners.ts';
 import type { BalancerFacts } from './judge-balancer.ts';
 import type { CaddyFacts, CaddyUnit } from './judge-caddy.ts';
-import { describeSilence } from './silence.ts';
+import { describeSilence, isHung } from './silence.ts';
 import type { World } from './world.ts';
 
 /** Below the time that a check has. */
@@ -72,7 +72,7 @@ export async function gatherBalancer(
       ...(version === undefined ? {} : { version }),
     };
   } catch (error) {
-    return { ...facts, error: describeSilence(error) };
+    return { ...facts, error: describeSilence(error), isHung: isHung(error) };
   }
 }
 

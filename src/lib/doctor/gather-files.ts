@@ -9,8 +9,9 @@ import { hasCertificate } from '../bootstrap/presence.ts';
 import type { JobsConfig } from '../config/config.ts';
 import { systemErrorCode } from '../errors.ts';
 import { readDisks } from '../host/sample.ts';
+import { findTlsFault } from '../http/tls.ts';
 import { describeCause } from '../state/file-error.ts';
-import type { CertificateFacts, DirectoryFacts, DiskFacts, PathFacts } from './judge-files.ts';
+import type { CertificateFacts, DirectoryFacts, DiskFacts, KeyFacts, PathFacts } from './judge-files.ts';
 import type { World } from './world.ts';
 
 /** A secrets directory larger than this is somebody's home directory. */
@@ -87,8 +88,15 @@ export async function gatherLeftovers({ base }: World): Promise<string[]> {
 export async function gatherCertificates({ config }: World): Promise<CertificateFacts[]> {
   const { jobs, commands } = config ?? {};
   const ofJobs = jobs?.http.tls.enabled === true ? await gatherJobCertificates(jobs) : [];
-  const paths = [...ofJobs, commands?.tls?.certPath, commands?.tls?.caPath];
-  return await Promise.all([...new Set(paths.filter((path) => path !== undefined))].map(readCertificate));
+  const ofCommands = [commands?.tls?.certPath, commands?.tls?.caPath];
+  const paths = [...new Set([...ofJobs, ...ofCommands].filter((path) => path !== undefined))];
+  return await Promise.all(
+    paths.map(async (path) => {
+      const isOfJobs = ofJobs.includes(path);
+      const setting = [isOfJobs ? ['jobs.http.tls'] : [], ofCommands.includes(path) ? ['commands.tls'] : []];
+      return { setting: setting.flat().join(' and '), ...(await readCertificate(path)) };
+    }),
+  );
 }
 
 /** Where none was issued yet, the exchange of a token brings both: the check of jobs tells how. */
@@ -97,11 +105,31 @@ async function gatherJobCertificates(jobs: JobsConfig): Promise<(string | undefi
   return (await hasCertificate(jobs)) ? [certPath, caPath, bootstrapCaPath] : [bootstrapCaPath];
 }
 
-async function readCertificate(path: string): Promise<CertificateFacts> {
+async function readCertificate(path: string): Promise<Omit<CertificateFacts, 'setting'>> {
   try {
-    return { path, validTo: new Date(new X509Certificate(await readFile(path)).validTo) };
+    const text = await readFile(path, 'utf8');
+    const fault = findTlsFault({ cert: text });
+    if (fault !== undefined) return { path, validTo: undefined, error: `it ${fault.why}` };
+    return { path, validTo: new Date(new X509Certificate(text).validTo) };
   } catch (error) {
     return { path, validTo: undefined, error: describeCause(error) };
+  }
+}
+
+/** Of the commands' API: the check of jobs looks at theirs. Undefined where there is nothing to complain of. */
+export async function gatherKey({ config }: World): Promise<KeyFacts | undefined> {
+  const { tls } = config?.commands ?? {};
+  if (tls === undefined) return undefined;
+  const about = { path: tls.keyPath, certPath: tls.certPath, setting: 'commands.tls' };
+  try {
+    const key = await readFile(tls.keyPath, 'utf8');
+    // One that cannot be read is told of itself.
+    const cert = await readFile(tls.certPath, 'utf8').catch(() => undefined);
+    const isSound = cert !== undefined && findTlsFault({ cert }) === undefined;
+    const fault = findTlsFault(isSound ? { cert, key } : { key });
+    return fault === undefined ? undefined : { ...about, problem: `it ${fault.why}` };
+  } catch (error) {
+    return { ...about, problem: `it cannot be read: ${describeCause(error)}` };
   }
 }
 

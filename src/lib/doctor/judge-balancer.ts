@@ -8,6 +8,8 @@ export type BalancerFacts = {
   socket: string;
   /** Why it cannot be asked; absent: it answers, or nobody has asked. */
   error?: string;
+  /** It runs, and does not answer. */
+  isHung?: boolean;
   version?: string;
   /** Workers of before a reload, which stay for the tunnels that they hold. */
   oldWorkers: number;
@@ -31,6 +33,7 @@ export function judgeBalancer({
   isInstalled,
   socket: where,
   error,
+  isHung = false,
   version,
   oldWorkers,
   domains,
@@ -42,8 +45,9 @@ export function judgeBalancer({
     return [failure('HAProxy is not installed, and balances by cluster.balancer', { fix })];
   }
   if (error !== undefined) {
-    const fix =
-      'systemctl start reeve-balancer.service; journalctl -u reeve-balancer -n 20 tells why it does not run';
+    const fix = isHung
+      ? 'systemctl restart reeve-balancer.service'
+      : 'systemctl start reeve-balancer.service; journalctl -u reeve-balancer -n 20 tells why it does not run';
     return [failure(error, { where, fix })];
   }
   const old = oldWorkers === 0 ? '' : `; ${plural(oldWorkers, 'old worker')} still with tunnels`;

@@ -17,9 +17,12 @@ export type CommandsFacts = {
   /** Why they cannot run as the user that is named. */
   userProblem: string | undefined;
   survey: {
+    waiting: number;
     running: readonly { jobId: string; startedAt: string }[];
+    lost: readonly string[];
     damaged: readonly string[];
   };
+  hasSystemd: boolean;
 };
 
 /** A control plane takes a machine for online for so many intervals. */
@@ -36,7 +39,8 @@ export function judgeCommands(facts: CommandsFacts, now: Date): Finding[] {
     ...judgeSurvey(facts, now),
   ];
   const who = origin === undefined ? 'no control plane is told of this machine' : `${origin} answers`;
-  return orOk(findings, ok(`${who}, ${plural(survey.running.length, 'command')} running`));
+  const waiting = survey.waiting === 0 ? '' : `, ${survey.waiting} waiting`;
+  return orOk(findings, ok(`${who}, ${plural(survey.running.length, 'command')} running${waiting}`));
 }
 
 function judgeFiles({ tokenFile, files }: CommandsFacts): Finding[] {
@@ -58,9 +62,13 @@ function judgeFiles({ tokenFile, files }: CommandsFacts): Finding[] {
 
 /** What cannot be reached now is told once, and not by its last heartbeat as well. */
 function judgeControlPlane(facts: CommandsFacts, now: Date): Finding[] {
-  const { origin: where = '', server, beats, heartbeatIntervalMs } = facts;
+  const { origin: where = '', server, beats, heartbeatIntervalMs, hasSystemd } = facts;
   if (server === undefined) return [];
-  if (!server.reachable) return [failure(server.why, { where })];
+  if (!server.reachable) {
+    const fix =
+      'correct commands.central_base_url, or see to the network, the name server or the control plane';
+    return [failure(server.why, { fix })];
+  }
   if (server.status === 401 || server.status === 403) {
     const fix = "write the machine's agent token there into commands.token";
     return [failure(`the control plane does not know our token (${server.status})`, { where, fix })];
@@ -72,27 +80,37 @@ function judgeControlPlane(facts: CommandsFacts, now: Date): Finding[] {
     const allowedMs = onlineIntervals * heartbeatIntervalMs;
     if (silentMs > allowedMs) {
       const since = `told last ${formatDuration(silentMs)} ago, and ${formatDuration(allowedMs)} are allowed`;
-      const fix = '`systemctl list-timers reeve-heartbeat.timer` tells when it is told next';
+      const fix = hasSystemd
+        ? '`systemctl list-timers reeve-heartbeat.timer` tells when it is told next'
+        : 'run `reeve heartbeat` each commands.heartbeat_interval';
       findings.push(failure(`this machine is taken for offline: ${since}`, { where, fix }));
     }
   }
   return findings;
 }
 
-function judgeSurvey({ survey }: CommandsFacts, now: Date): Finding[] {
-  const { running, damaged } = survey;
+function judgeSurvey({ survey, hasSystemd }: CommandsFacts, now: Date): Finding[] {
+  const { running, lost, damaged } = survey;
   const old = running.filter(({ startedAt }) => !(now.getTime() - Date.parse(startedAt) <= longestMs));
   const findings: Finding[] = [];
   if (old.length > 0) {
     const where = listNames(old.map(({ jobId }) => jobId));
-    const fix = '`systemctl status "reeve-command@*"` tells what they do';
+    const fix = `\`${hasSystemd ? 'systemctl status "reeve-command@*"' : 'ps -ef'}\` tells what they do`;
     findings.push(
       warning(`${plural(old.length, 'command')} running for longer than half an hour`, { where, fix }),
     );
   }
+  if (lost.length > 0) {
+    const what = `${plural(lost.length, 'command')} whose process is gone`;
+    const why = hasSystemd ? '`journalctl -u "reeve-command@*"` tells why; ' : '';
+    const fix = `${why}whoever asks for one is told that it has failed`;
+    findings.push(warning(what, { where: listNames(lost), fix }));
+  }
   if (damaged.length > 0) {
     const what = `the records of ${plural(damaged.length, 'command')} cannot be read`;
-    findings.push(warning(what, { where: listNames(damaged) }));
+    const fix =
+      'look what happened (disk, power): whoever asks for one is told that it has failed, and it goes after commands.job_retention';
+    findings.push(warning(what, { where: listNames(damaged), fix }));
   }
   return findings;
 }
@@ -103,6 +121,9 @@ export type ProxyFacts = {
   socket: string;
   /** Why its tunnels cannot be counted. */
   error?: string;
+  /** It runs, and does not answer. */
+  isHung?: boolean;
+  hasSystemd: boolean;
   tunnels?: number;
   workers?: number;
   isDraining: boolean;
@@ -116,7 +137,7 @@ export function judgeProxy(facts: ProxyFacts): Finding[] {
   const { isInstalled, socket: where, error, tunnels = 0, workers = 1, isDraining, hostProblem } = facts;
   const { differences = [] } = facts;
   if (!isInstalled) {
-    const fix = 'apt-get install haproxy, then systemctl start reeve-proxy.service';
+    const fix = `apt-get install haproxy, then ${facts.hasSystemd ? 'systemctl start reeve-proxy.service' : startAlone}`;
     return [failure('HAProxy is not installed, and leads to instances', { fix })];
   }
   const findings: Finding[] = [];
@@ -124,9 +145,7 @@ export function judgeProxy(facts: ProxyFacts): Finding[] {
     findings.push(failure(hostProblem, { fix: 'correct commands.proxy_backend_host, or the name server' }));
   }
   if (error !== undefined) {
-    const fix =
-      'systemctl start reeve-proxy.service; journalctl -u reeve-proxy -n 20 tells why it does not run';
-    findings.push(failure(error, { where, fix }));
+    findings.push(failure(error, { where, fix: findProxyFix(facts) }));
   } else if (isDraining) {
     const fix = 'reeve proxy drain --end, unless the proxy is just being stopped';
     findings.push(warning('new tunnels are refused (drain)', { where, fix }));
@@ -137,4 +156,14 @@ export function judgeProxy(facts: ProxyFacts): Finding[] {
   }
   const old = workers > 1 ? `, in ${workers} workers` : '';
   return orOk(findings, ok(`HAProxy answers, ${plural(tunnels, 'tunnel')}${old}`, { where }));
+}
+
+/** Where systemd does not run. */
+const startAlone = 'start it as docs/proxy.md tells for a machine without systemd';
+
+function findProxyFix({ isHung = false, hasSystemd }: ProxyFacts): string {
+  if (!hasSystemd) return isHung ? `end HAProxy, and ${startAlone}` : startAlone;
+  return isHung
+    ? 'systemctl restart reeve-proxy.service'
+    : 'systemctl start reeve-proxy.service; journalctl -u reeve-proxy -n 20 tells why it does not run';
 }

@@ -79,12 +79,13 @@ function operands(files: readonly PathFacts[]): string {
   return files.length > 5 ? '' : files.map(({ path }) => ` ${path}`).join('');
 }
 
-export function judgeConfigFile({ path, mode = 0 }: PathFacts): Finding[] {
+/** `isTold`: that others read a token in it is another check's to tell. */
+export function judgeConfigFile({ path, mode = 0 }: PathFacts, { isTold = false } = {}): Finding[] {
   if ((mode & 0o022) !== 0) {
     return [failure('others may change it', { where: path, fix: `chmod go-w ${path}` })];
   }
   const fix = `chmod o-rwx ${path}`;
-  return (mode & 0o004) === 0
+  return (mode & 0o004) === 0 || isTold
     ? []
     : [warning('everybody may read it, tokens included', { where: path, fix })];
 }
@@ -93,20 +94,31 @@ export function judgeLeftovers(corrupt: readonly string[]): Finding[] {
   const fix = 'look what happened (disk, power), then remove it: reeve goes on without it';
   return orOk(
     corrupt.map((path) => warning('a damaged state file was set aside', { where: path, fix })),
-    ok('no damaged state file'),
+    ok('no state file has been set aside'),
   );
 }
 
-export type CertificateFacts = { path: string; validTo: Date | undefined; error?: string };
+/** `setting`: where the configuration names it. */
+export type CertificateFacts = { path: string; setting: string; validTo: Date | undefined; error?: string };
+
+/** A key that a server would not begin with; `problem` is a sentence about the file. */
+export type KeyFacts = { path: string; setting: string; certPath: string; problem: string };
+
+export function judgeKey(key: KeyFacts | undefined): Finding[] {
+  if (key === undefined) return [];
+  const { path, setting, certPath, problem } = key;
+  const fix = `put the key of ${certPath} there, or correct its path in ${setting}`;
+  return [failure(`the key of a certificate: ${problem}`, { where: path, fix })];
+}
 
 const dayMs = 24 * 60 * 60_000;
 const soonDays = 30;
 
 export function judgeCertificates(certificates: readonly CertificateFacts[], now: Date): Finding[] {
-  return certificates.map(({ path, validTo, error }) => {
+  return certificates.map(({ path, setting, validTo, error }) => {
     if (validTo === undefined) {
-      const fix = 'put a certificate there, or correct its path in jobs.http.tls';
-      return failure(`it cannot be read: ${error ?? 'no certificate'}`, { where: path, fix });
+      const fix = `put a certificate there, or correct its path in ${setting}`;
+      return failure(`it cannot be used: ${error ?? 'no certificate'}`, { where: path, fix });
     }
     const leftDays = Math.floor((validTo.getTime() - now.getTime()) / dayMs);
     const until = validTo.toISOString().slice(0, 10);

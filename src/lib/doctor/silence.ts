@@ -1,5 +1,10 @@
 // Why something does not answer, for a finding that has the place and the fix beside it.
-import { describeError, systemErrorCode } from '../errors.ts';
+import { describeError, ReeveError, systemErrorCode } from '../errors.ts';
+
+/** It runs, and does not answer: only a restart helps. */
+export function isHung(error: unknown): boolean {
+  return error instanceof ReeveError && error.code === 'deadline';
+}
 
 /** The whole sentence where it is more than that nobody is there. */
 export function describeSilence(error: unknown): string {

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { shardFingerprint } from '../cluster/fingerprint.ts';
 import { isHealthPath } from '../cluster/rules.ts';
 import type { ShardBackend } from '../cluster/wire.ts';
+import { isPort } from '../port.ts';
 import { isRecord } from '../state/shape.ts';
 import { type Backend, dialOf, isRoutable } from './route.ts';
 
@@ -106,8 +107,7 @@ export function isProbePath(path: string): boolean {
 
 function whyNot(domain: string, hostPort: unknown): string | undefined {
   if (!isRoutable(domain)) return 'it is no domain name';
-  const isPort = Number.isInteger(hostPort) && (hostPort as number) >= 1 && (hostPort as number) <= 65_535;
-  return isPort ? undefined : `port ${quote(hostPort)} is not between 1 and 65535`;
+  return isPort(hostPort) ? undefined : `port ${quote(hostPort)} is not between 1 and 65535`;
 }
 
 /** One service has one health check on all its replicas: a second one for the domain is another service's. */

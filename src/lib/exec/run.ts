@@ -3,9 +3,10 @@
 import type { Readable } from 'node:stream';
 import { childEnvironment } from '../config/environment.ts';
 import { CommandError } from '../errors.ts';
+import { signalGroup } from '../host/processes.ts';
+import { decodeKept, keepLastBytes, type LastBytes } from '../last-bytes.ts';
 import { formatDuration } from '../time.ts';
 import { type Redact, redactNothing } from './redact.ts';
-import { createTail, type Tail } from './tail.ts';
 
 export type ProgramOptions = {
   /** Added to the small environment that every program gets. */
@@ -46,7 +47,7 @@ const lastLinesCount = 20;
 /** Throws CommandError, with code `timeout`, `aborted`, `status`, `signal` or the system's code if it did not start. */
 export async function runProgram(argv: Argv, options: ProgramOptions): Promise<ProgramResult> {
   const program = await startProgram(argv, options);
-  const stdout = createTail(options.maxOutputBytes ?? defaultOutputBytes);
+  const stdout = keepLastBytes(options.maxOutputBytes ?? defaultOutputBytes);
   program.stdout.on('data', (chunk: Buffer) => stdout.add(chunk));
   return await settle(program, stdout);
 }
@@ -63,7 +64,7 @@ export async function* streamProgram(argv: Argv, options: ProgramOptions): Async
     drained = true;
   } finally {
     if (!drained) program.kill();
-    const end = settle(program, createTail(0));
+    const end = settle(program, keepLastBytes(0));
     if (drained) await end;
     else await end.catch(() => {});
   }
@@ -91,7 +92,7 @@ async function startProgram(argv: Argv, options: ProgramOptions) {
     encoding: 'buffer',
     reject: false,
   });
-  const stderr = createTail(options.maxOutputBytes ?? defaultOutputBytes);
+  const stderr = keepLastBytes(options.maxOutputBytes ?? defaultOutputBytes);
   child.stderr.on('data', (chunk: Buffer) => stderr.add(chunk));
   return {
     argv,
@@ -105,40 +106,33 @@ async function startProgram(argv: Argv, options: ProgramOptions) {
   };
 }
 
-async function settle(program: Running, stdout: Tail): Promise<ProgramResult> {
+async function settle(program: Running, stdout: LastBytes): Promise<ProgramResult> {
   const result = await program.result;
-  if (result.timedOut || result.isCanceled) killRemains(program.pid);
+  // A descendant that ignores SIGTERM outlives its leader; the group's id stays taken as long as it does.
+  if ((result.timedOut || result.isCanceled) && program.pid !== undefined)
+    signalGroup(program.pid, 'SIGKILL');
   const { okStatuses = [0] } = program.options;
   const status = result.exitCode;
   if (status === undefined || result.timedOut || result.isCanceled || !okStatuses.includes(status)) {
     throw programError(program, result, stdout);
   }
+  const said = stdout.read();
   return {
     status,
-    stdout: stdout.text(),
-    stderr: program.stderr.text(),
-    stdoutCut: stdout.cut,
+    stdout: decodeKept(said),
+    stderr: decodeKept(program.stderr.read()),
+    stdoutCut: said.isCut,
     durationMs: Math.round(performance.now() - program.startedAt),
   };
 }
 
-/** A descendant that ignores SIGTERM outlives its leader; the group's id stays taken as long as it does. */
-function killRemains(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // Nothing is left of the group.
-  }
-}
-
 type Ended = Awaited<Running['result']>;
 
-function programError(program: Running, ended: Ended, stdout: Tail): CommandError {
+function programError(program: Running, ended: Ended, stdout: LastBytes): CommandError {
   const { redact = redactNothing } = program.options;
   const argv = program.argv.map(redact);
   const { code, cause } = explainEnd(program, ended);
-  const lastLines = lastLinesOf(redact(program.stderr.text() || stdout.text()));
+  const lastLines = lastLinesOf(redact(decodeKept(program.stderr.read()) || decodeKept(stdout.read())));
   const detail = lastLines === '' ? '' : `: ${lastLines.split('\n').at(-1)}`;
   return new CommandError(
     `cannot run ${JSON.stringify(shorten(argv.join(' ')))}: ${redact(cause)}${detail}`,

@@ -87,7 +87,12 @@ function exchange(path: string, send: (socket: Socket) => void, options: Runtime
       stop();
       reject(error);
     };
-    const interrupt = (): void => fail(unavailable(path, 'interrupted', 'interrupted'));
+    const interrupt = (): void => {
+      const [cause, code] = isLate(signal)
+        ? ['no answer in time', 'deadline']
+        : ['interrupted', 'interrupted'];
+      fail(unavailable(path, cause, code));
+    };
     const timer = setTimeout(() => {
       fail(unavailable(path, `no answer within ${formatDuration(timeoutMs)}`, 'deadline'));
     }, timeoutMs);
@@ -105,6 +110,11 @@ function exchange(path: string, send: (socket: Socket) => void, options: Runtime
     });
     send(socket);
   });
+}
+
+/** Aborted by a deadline of the caller's, rather than by somebody who stops us. */
+export function isLate({ reason }: AbortSignal): boolean {
+  return reason instanceof Error && reason.name === 'TimeoutError';
 }
 
 function collect(socket: Socket, done: (text: string) => void): void {

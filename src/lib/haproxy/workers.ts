@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemErrorCode, UnavailableError } from '../errors.ts';
 import { parseWorkers, type Worker } from './parse-workers.ts';
-import { askMaster, askWorker, type RuntimeOptions } from './runtime.ts';
+import { askMaster, askWorker, isLate, type RuntimeOptions } from './runtime.ts';
 
 export type WorkerAnswers = Worker & { answers: string[] };
 
@@ -23,25 +23,36 @@ const pollMs = 20;
  */
 export async function askWorkers(
   masterSocket: string,
-  commandsFor: readonly string[] | ((worker: Worker) => readonly string[]),
+  commandsFor: readonly string[] | Find,
   { isOnce = false, ...options }: AskOptions,
 ): Promise<WorkerAnswers[]> {
-  const find = typeof commandsFor === 'function' ? commandsFor : () => commandsFor;
-  const round: Round = { masterSocket, find, asked: new Map(), until: performance.now() + awayMs };
+  const { signal, timeoutMs = awayMs } = options;
+  const until = performance.now() + Math.min(awayMs, timeoutMs);
+  const round: Round = { masterSocket, find: toFind(commandsFor), asked: new Map(), until };
   for (;;) {
+    let away: unknown;
     try {
       const workers = await askRound(round, options);
       if (workers !== undefined) return workers;
     } catch (error) {
-      if (isOnce || !isAway(error) || performance.now() > round.until) throw error;
+      if (isOnce || !isAwayFor(error, round)) throw error;
+      away = error;
     }
-    await sleep(pollMs, undefined, { signal: options.signal }).catch(() => {});
+    await sleep(pollMs, undefined, { signal }).catch(() => {});
+    // What it has been waited for says more than that it was too late.
+    if (away !== undefined && isLate(signal)) throw away;
   }
+}
+
+type Find = (worker: Worker) => readonly string[];
+
+function toFind(commandsFor: readonly string[] | Find): Find {
+  return typeof commandsFor === 'function' ? commandsFor : () => commandsFor;
 }
 
 type Round = {
   masterSocket: string;
-  find: (worker: Worker) => readonly string[];
+  find: Find;
   asked: Map<number, WorkerAnswers>;
   /** Nobody is waited for any longer. */
   until: number;
@@ -78,6 +89,10 @@ function cut(masterSocket: string, cause: string): UnavailableError {
   return new UnavailableError(`cannot ask HAProxy on ${JSON.stringify(masterSocket)}: ${cause}`, {
     code: 'cut',
   });
+}
+
+function isAwayFor(error: unknown, { until }: Round): boolean {
+  return isAway(error) && performance.now() <= until;
 }
 
 function isAway(error: unknown): boolean {

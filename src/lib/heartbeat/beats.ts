@@ -14,12 +14,13 @@ type BeatsContext = Pick<BaseContext, 'paths' | 'clock' | 'log'>;
 const beatsDocument = defineDocument<Beats>({
   version: 1,
   parse: (raw) => {
-    const { failures, lastOkAt, lastError } = raw;
+    const { failures, lastOkAt, lastError, origin } = raw;
     if (!Number.isSafeInteger(failures)) throw new TypeError('failures is no number');
     return {
       lastTriedAt: requireText(raw, 'lastTriedAt'),
       nextAt: requireText(raw, 'nextAt'),
       failures: failures as number,
+      ...(typeof origin === 'string' ? { origin } : {}),
       ...(typeof lastOkAt === 'string' ? { lastOkAt } : {}),
       ...(typeof lastError === 'string' ? { lastError } : {}),
     };
@@ -30,6 +31,16 @@ export async function readBeats(ctx: BeatsContext, plane: Plane): Promise<Beats 
   const options = { now: ctx.clock.now(), log: ctx.log };
   const read = await readDocument(beatsPath(ctx, plane), beatsDocument, options);
   return read.kind === 'ok' || read.kind === 'recovered' ? read.value : undefined;
+}
+
+/** What another control plane was told says nothing about this one. */
+export async function readBeatsTo(
+  ctx: BeatsContext,
+  plane: Plane,
+  origin: string | undefined,
+): Promise<Beats | undefined> {
+  const beats = await readBeats(ctx, plane);
+  return beats?.origin === undefined || beats.origin === origin ? beats : undefined;
 }
 
 /** Not written, the next timer tries again: what the control plane was told stands, and what went wrong is told as it was. */

@@ -8,6 +8,8 @@ export type Beats = {
   nextAt: string;
   /** Of the server's own, one after another. */
   failures: number;
+  /** Of the control plane that was told; absent in records of before. */
+  origin?: string;
   /** Only where a failed beat fails nothing else, and so stands nowhere else. */
   lastOkAt?: string;
   lastError?: string;

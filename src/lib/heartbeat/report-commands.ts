@@ -8,7 +8,7 @@ import { readErrorText } from '../http/answer.ts';
 import { type HttpAnswer, openHttp } from '../http/client.ts';
 import type { Outcome } from '../outcome.ts';
 import { version } from '../version.ts';
-import { noteBeats, readBeats } from './beats.ts';
+import { noteBeats, readBeatsTo } from './beats.ts';
 import { isBeatDue, planNextBeat } from './plan-beat.ts';
 
 const plane = 'commands';
@@ -22,14 +22,14 @@ export async function reportToCommands(ctx: Context, commands: CommandsConfig): 
   if (centralBaseUrl === '') {
     return { outcome: 'nothing-to-do', text: ['commands.central_base_url is empty: nobody is told'] };
   }
-  const before = await readBeats(ctx, plane);
+  const { origin } = new URL(centralBaseUrl);
+  const before = await readBeatsTo(ctx, plane, origin);
   const now = ctx.clock.now();
   // Whatever goes wrong, it is not asked more often nor less.
   const timing = { now, intervalMs, backoff: { firstMs: intervalMs, capMs: intervalMs, jitter: 0 } };
   if (!isBeatDue(before, timing)) {
     return { outcome: 'nothing-to-do', text: [`the next heartbeat of commands is due at ${before?.nextAt}`] };
   }
-  const { origin } = new URL(centralBaseUrl);
   const told = await send(ctx, commands);
   // Interrupted, it says nothing about the control plane.
   if (told !== 'told' && ctx.signal.aborted) throw new UnavailableError(told.problem);
@@ -37,6 +37,7 @@ export async function reportToCommands(ctx: Context, commands: CommandsConfig): 
   const lastOkAt = told === 'told' ? now.toISOString() : before?.lastOkAt;
   await noteBeats(ctx, plane, {
     ...next,
+    origin,
     ...(lastOkAt === undefined ? {} : { lastOkAt }),
     ...(told === 'told' ? {} : { lastError: told.problem }),
   });

@@ -4,7 +4,7 @@ import type { CommandsConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { describeError, ReeveError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
-import { syncProxy } from '../proxy/sync.ts';
+import { syncProxy, tellChanges } from '../proxy/sync.ts';
 
 /** A HAProxy that reloads may take seconds; the next heartbeat comes anyway. */
 const lockMs = 2_000;
@@ -14,8 +14,8 @@ export async function keepProxy(ctx: Context, commands: CommandsConfig): Promise
   try {
     const { repaired, forced } = await syncProxy(ctx, commands, { waitMs: lockMs });
     if (repaired.length === 0 && forced === 0) return { outcome: 'nothing-to-do', text: [] };
-    const text = repaired.map((what) => `the proxy was repaired: ${what}`);
-    if (forced > 0) text.push(`tunnels of before a reload that were closed by force: ${forced}`);
+    // Each was told as it was done.
+    const text = [`the proxy: ${tellChanges({ repaired, forced }).join('; ')}`];
     return { outcome: 'done', text, data: { proxy: { repaired, forced } } };
   } catch (error) {
     if (!(error instanceof ReeveError) || ctx.signal.aborted) throw error;

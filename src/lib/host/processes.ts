@@ -1,4 +1,5 @@
-// Which process is which: a number is given to another one some time, and after a reboot all are others.
+// Which process is which: a number is given to another one some time, and after a reboot all are others. And what ends a group of
+// them.
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 
@@ -12,6 +13,16 @@ export function readStartTime(pid: number): string | undefined {
     return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
   } catch {
     return undefined;
+  }
+}
+
+/** False where nothing is left of the group, or it is not ours to end: it has its number as long as one of it is there. */
+export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    process.kill(-pid, signal);
+    return true;
+  } catch {
+    return false;
   }
 }
 

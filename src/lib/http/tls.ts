@@ -1,7 +1,8 @@
 // TLS as we speak it: version 1.3 at least, our certificate where there is one, the authority we trust; and what its errors
 // mean for whoever has to mend them. Pure but for the making of a context.
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { ConfigError, systemErrorCode } from '../errors.ts';
+import { ConfigError, describeError, systemErrorCode } from '../errors.ts';
 
 export type TlsMaterial = {
   /** PEM. Without a certificate the server is not told who we are. */
@@ -16,30 +17,54 @@ export type TlsAbout = { trusted: string; now: Date };
 
 /** Throws ConfigError with code `key-mismatch` where certificate and key are not a pair, `tls` where they are none at all. */
 export function buildSecureContext(material: TlsMaterial): SecureContext {
-  // To Node.js an empty text is the same as none.
-  const empty = Object.entries(material).find(([, text]) => text.trim() === '');
-  if (empty !== undefined) {
-    throw new ConfigError(`cannot use the certificate: the file of its ${empty[0]} is empty`, {
-      code: 'tls',
+  const fault = findTlsFault(material);
+  if (fault !== undefined) {
+    throw new ConfigError(`cannot use the certificate: ${subjects[fault.part]} ${fault.why}`, {
+      code: fault.isMismatch ? 'key-mismatch' : 'tls',
     });
   }
   try {
     return createSecureContext({ ...material, minVersion: 'TLSv1.3' });
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    const isMismatch = /key values mismatch/i.test(text);
-    const cause = isMismatch ? 'the key is not the one of the certificate' : nameBroken(text);
-    throw new ConfigError(`cannot use the certificate: ${cause}`, {
+    throw new ConfigError(`cannot use the certificate: ${describeError(error)}`, {
       cause: error,
-      code: isMismatch ? 'key-mismatch' : 'tls',
+      code: 'tls',
     });
   }
 }
 
-/** OpenSSL's own words for a file that is none of its kind tell nobody anything. */
-function nameBroken(text: string): string {
-  if (/DECODER routines/.test(text)) return 'its key is damaged, or none';
-  return /no start line/i.test(text) ? 'it or its authority is damaged, or none' : text;
+const subjects = { cert: 'it', key: 'its key', ca: 'its authority' } as const;
+
+/** `why` follows the name of the part. */
+export type TlsFault = { part: keyof TlsMaterial; why: string; isMismatch: boolean };
+
+/**
+ * Which part cannot be used. OpenSSL's own words for a file that is none of its kind tell nobody anything, and a key of another
+ * kind than the certificate's it takes without a word: no handshake succeeds then.
+ */
+export function findTlsFault({ cert, key, ca }: TlsMaterial): TlsFault | undefined {
+  const parts = { cert, key, ca };
+  for (const part of ['cert', 'key', 'ca'] as const) {
+    const text = parts[part];
+    // To Node.js an empty text is the same as none.
+    if (text?.trim() === '') return { part, why: 'is empty', isMismatch: false };
+    if (text !== undefined && !isParsed(part, text)) {
+      return { part, why: 'is damaged, or none', isMismatch: false };
+    }
+  }
+  if (cert === undefined || key === undefined) return undefined;
+  if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return undefined;
+  return { part: 'key', why: 'is not the one of the certificate', isMismatch: true };
+}
+
+function isParsed(part: TlsFault['part'], text: string): boolean {
+  try {
+    if (part === 'key') createPrivateKey(text);
+    else new X509Certificate(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** What to do about a TLS error; undefined where it is none. */
@@ -94,7 +119,7 @@ function explainAlert(text: string, { now }: TlsAbout): string | undefined {
     return 'the server does not speak TLS 1.3';
   }
   if (/wrong.version.number|packet.length.too.long/i.test(text)) {
-    return 'the server does not speak TLS on this port: is its address https?';
+    return 'the server does not speak TLS on this port: is it http there, not https?';
   }
   return undefined;
 }

@@ -1,4 +1,5 @@
 // What an answer to the end of a job means: whether it is sent again, kept for later, or asked about. Pure.
+import { isPassingStatus } from '../http/retry.ts';
 
 export type AnswerVerdict =
   /** The server's own trouble, or no answer: sent again at once, a few times. */
@@ -8,8 +9,8 @@ export type AnswerVerdict =
   /** Of this end: the same answer would come again and again. What becomes of the job is a question of its status. */
   | 'refused';
 
-/** Token, proxy, time-out and rate. */
-const notNow: readonly number[] = [401, 407, 408, 425, 429];
+/** Token and proxy. */
+const ofSender: readonly number[] = [401, 407];
 /** A 403 of the job itself. Others are of a role or of something between, and all have the one status. */
 const notOurs = 'not assigned to this node';
 
@@ -22,7 +23,7 @@ export function judgeAnswer({
 }): AnswerVerdict {
   if (status === undefined || status >= 500) return 'trouble';
   // A redirection is nothing that the server says itself.
-  if (status < 400 || notNow.includes(status)) return 'not-now';
+  if (status < 400 || isPassingStatus(status) || ofSender.includes(status)) return 'not-now';
   return status === 403 && !answer.includes(notOurs) ? 'not-now' : 'refused';
 }
 

@@ -2,7 +2,14 @@
 // the unit: what comes after it cuts uncounted, so nothing but an interruption ends it early. Plain requests are served all
 // the while.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BusyError, describeError, ReeveError, StepError, UnavailableError } from '../errors.ts';
+import {
+  BusyError,
+  describeError,
+  ReeveError,
+  StepError,
+  systemErrorCode,
+  UnavailableError,
+} from '../errors.ts';
 import { parseGotMap } from '../haproxy/parse-workers.ts';
 import { askWorkers, type WorkerAnswers } from '../haproxy/workers.ts';
 import type { Outcome } from '../outcome.ts';
@@ -10,7 +17,7 @@ import { formatDuration } from '../time.ts';
 import { readSingle } from './compare.ts';
 import { drainKey } from './parse.ts';
 import { proxyPaths, proxyService } from './paths.ts';
-import { ignoreAbsence, type ProxyContext, underProxyLock, writeMap } from './registry.ts';
+import { ignoreAbsence, type ProxyContext, tellUntold, underProxyLock, writeMap } from './registry.ts';
 import { closeTunnels, sumTunnels } from './tunnels.ts';
 
 const pollMs = 100;
@@ -23,15 +30,25 @@ const forceMs = 10_000;
 const closeMs = 3_000;
 
 /** Tunnels as counted: at first, and now. Undefined where HAProxy has not said so yet. */
-type Count = { first?: number; left?: number; isWritten: boolean };
+type Count = {
+  first?: number;
+  left?: number;
+  isWritten: boolean;
+  /** Looks in a row that found nobody listening, each of them five seconds long. */
+  refusals: number;
+};
+
+/** A HAProxy that was killed leaves its socket behind; one that only reads its file anew is back long before. */
+const mostRefusals = 2;
 
 export async function drainProxy(ctx: ProxyContext, { boundMs }: { boundMs: number }): Promise<Outcome> {
-  const count: Count = { isWritten: await writeDrain(ctx) };
+  const count: Count = { isWritten: await writeDrain(ctx), refusals: 0 };
   if (!(await refuseTunnels(ctx, count))) {
+    if (count.isWritten) await takeBack(ctx);
     return {
       outcome: 'nothing-to-do',
-      text: [`${proxyService} does not run: there are no tunnels`],
-      data: { tunnels: 0, ended: 0, forced: 0 },
+      text: [`${proxyService} does not run: there are no tunnels, and its start takes new ones`],
+      data: { tunnels: 0, ended: 0, forced: 0, draining: false },
     };
   }
   ctx.log.info(
@@ -42,18 +59,32 @@ export async function drainProxy(ctx: ProxyContext, { boundMs }: { boundMs: numb
   const forced = count.left === 0 ? 0 : await forceEnds(ctx, count);
   const tunnels = Math.max(count.first ?? 0, forced);
   if (forced > 0) ctx.log.warning(`tunnels closed by force after ${formatDuration(boundMs)}: ${forced}`);
+  const isDraining = !count.isWritten || (await readDrain(ctx)) === 'on';
   return {
     outcome: 'done',
-    text: [`drained: tunnels that ended by themselves: ${tunnels - forced}; closed by force: ${forced}`],
-    data: { tunnels, ended: tunnels - forced, forced },
+    text: [
+      `drained: tunnels that ended by themselves: ${tunnels - forced}; closed by force: ${forced}`,
+      ...(isDraining
+        ? [`new tunnels are refused until \`reeve proxy drain --end\`, or a start of ${proxyService}`]
+        : []),
+    ],
+    data: { tunnels, ended: tunnels - forced, forced, draining: isDraining },
   };
+}
+
+/** A start ends it as well: a file that cannot be written is no failure. */
+async function takeBack(ctx: ProxyContext): Promise<void> {
+  await underProxyLock(ctx, async () => await writeFlag(ctx, 'off'), lockMs).catch((error: unknown) => {
+    if (!(error instanceof ReeveError) || ctx.signal.aborted) throw error;
+    ctx.log.warning(`the drain stands in its file until ${proxyService} starts: ${describeError(error)}`);
+  });
 }
 
 /** New tunnels are taken again. */
 export async function endDrain(ctx: ProxyContext): Promise<Outcome> {
   const workers = await underProxyLock(ctx, async () => {
     await writeFlag(ctx, 'off');
-    return await tellWorkers(ctx, 'off');
+    return await tellWorkers(ctx, 'off').catch(tellUntold('the drain is over, as its file says'));
   });
   const wrong = workers === undefined ? undefined : findWrong(workers, 'off');
   if (wrong !== undefined) {
@@ -63,7 +94,7 @@ export async function endDrain(ctx: ProxyContext): Promise<Outcome> {
   return {
     outcome: 'done',
     text: [isRunning ? 'new tunnels are taken' : `new tunnels are taken once ${proxyService} runs`],
-    data: { running: isRunning },
+    data: { running: isRunning, draining: false },
   };
 }
 
@@ -91,7 +122,7 @@ async function writeDrain(ctx: ProxyContext): Promise<boolean> {
 async function refuseTunnels(ctx: ProxyContext, count: Count): Promise<boolean> {
   const signal = endAt(ctx, performance.now() + tellMs);
   for (;;) {
-    const answer = await ask({ ...ctx, signal }, 'on');
+    const answer = await ask({ ...ctx, signal }, 'on', count);
     if (answer === 'not-running') return false;
     if (answer !== 'no-answer') {
       const wrong = findWrong(answer.workers, 'on');
@@ -100,12 +131,15 @@ async function refuseTunnels(ctx: ProxyContext, count: Count): Promise<boolean> 
       return true;
     }
     requireUninterrupted(ctx, count);
-    if (signal.aborted) {
-      ctx.log.warning('HAProxy does not say how many tunnels there are');
-      return true;
-    }
+    if (signal.aborted) return tellSilence(ctx, count);
     await pause(signal);
   }
+}
+
+/** Whether there is anybody: where nobody listens, no tunnel is left either. */
+function tellSilence({ log }: ProxyContext, { refusals }: Count): boolean {
+  if (refusals === 0) log.warning('HAProxy does not say how many tunnels there are');
+  return refusals === 0;
 }
 
 async function waitForEnds(ctx: ProxyContext, count: Count, until: number): Promise<void> {
@@ -114,7 +148,7 @@ async function waitForEnds(ctx: ProxyContext, count: Count, until: number): Prom
     await pause(signal);
     if (signal.aborted) return;
     // Where HAProxy has ended meanwhile, so have they. Without an answer, the next one tells.
-    const answer = await ask({ ...ctx, signal }, count.isWritten ? await readDrain(ctx) : 'on');
+    const answer = await ask({ ...ctx, signal }, count.isWritten ? await readDrain(ctx) : 'on', count);
     if (answer === 'no-answer') continue;
     count.left = answer === 'not-running' ? 0 : answer.tunnels;
     count.first ??= count.left;
@@ -136,10 +170,13 @@ async function forceEnds(ctx: ProxyContext, count: Count): Promise<number> {
 /** An order that got no answer may have been followed: then all that were left have ended by force. */
 async function closeAll(ctx: ProxyContext, count: Count): Promise<number> {
   const signal = endAt(ctx, performance.now() + forceMs);
+  let last: UnavailableError | undefined;
   for (let isTold = false; ; isTold = true) {
     const closed = await closeTunnels({ ...ctx, signal }).catch((error: unknown) => {
       requireUninterrupted(ctx, count);
-      if (!(error instanceof UnavailableError) || signal.aborted) throw error;
+      // At the end it is our own bound that ends the look, which says nothing of why.
+      if (!(error instanceof UnavailableError) || signal.aborted) throw last ?? error;
+      last = error;
       return error.code === 'not-running' ? 0 : undefined;
     });
     if (closed !== undefined) return isTold ? Math.max(count.left ?? 0, closed) : closed;
@@ -150,13 +187,15 @@ async function closeAll(ctx: ProxyContext, count: Count): Promise<number> {
 type Answer = { workers: readonly WorkerAnswers[]; tunnels: number } | 'not-running' | 'no-answer';
 
 /** A sync that began before may have undone the order: so it is given with each look. */
-async function ask(ctx: ProxyContext, value: 'on' | 'off'): Promise<Answer> {
+async function ask(ctx: ProxyContext, value: 'on' | 'off', count: Count): Promise<Answer> {
   try {
     const workers = await tellWorkers(ctx, value);
+    count.refusals = 0;
     return workers === undefined ? 'not-running' : { workers, tunnels: sumTunnels(workers).total };
   } catch (error) {
-    if (error instanceof UnavailableError) return 'no-answer';
-    throw error;
+    if (!(error instanceof UnavailableError)) throw error;
+    if (systemErrorCode(error.cause) === 'ECONNREFUSED') count.refusals += 1;
+    return count.refusals < mostRefusals ? 'no-answer' : 'not-running';
   }
 }
 

@@ -1,7 +1,7 @@
 // The address of the instances: looked up here, as HAProxy would look a name up once, at its start, and not start without.
-import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { UnavailableError } from '../errors.ts';
+import { CommandError, UnavailableError } from '../errors.ts';
+import { runProgram } from '../exec/run.ts';
 
 const lookupMs = 5_000;
 
@@ -14,30 +14,31 @@ export async function resolveBackendHost(
   { current, signal }: { current: string | undefined; signal: AbortSignal },
 ): Promise<string> {
   if (isIP(host) !== 0) return host;
-  const addresses = await withDeadline(lookup(host, { all: true }), signal).catch((error: unknown) => {
-    const cause = error instanceof Error ? error.message : String(error);
-    throw new UnavailableError(
-      `cannot look up commands.proxy_backend_host ${JSON.stringify(host)}: ${cause}`,
-      {
-        cause: error,
-      },
-    );
-  });
-  if (addresses.some(({ address }) => address === current)) return current as string;
-  const chosen = addresses.find(({ family }) => family === 4) ?? addresses[0];
-  if (chosen !== undefined) return chosen.address;
-  throw new UnavailableError(
-    `cannot look up commands.proxy_backend_host ${JSON.stringify(host)}: it has no address`,
-  );
+  const addresses = await lookUp(host, signal);
+  if (current !== undefined && addresses.includes(current)) return current;
+  const chosen = addresses.find((address) => isIP(address) === 4) ?? addresses[0];
+  if (chosen !== undefined) return chosen;
+  throw new UnavailableError(`${failure(host)}: no address of it is known`);
 }
 
-/** A name server that does not answer would hold it for as long as the system's resolver likes. */
-function withDeadline<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(lookupMs)]);
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(new Error('no answer'));
-    deadline.addEventListener('abort', stop, { once: true });
-    promise.then(resolve, reject).finally(() => deadline.removeEventListener('abort', stop));
-    if (deadline.aborted) stop();
-  });
+/**
+ * By a program: a name server that does not answer would hold our own process for as long as the system's resolver likes, which is
+ * half a minute and more, also when nobody waits for it any longer.
+ */
+async function lookUp(host: string, signal: AbortSignal): Promise<string[]> {
+  try {
+    // 2: there is none.
+    const options = { timeoutMs: lookupMs, okStatuses: [0, 2], signal };
+    const { stdout } = await runProgram(['getent', '--no-addrconfig', 'ahosts', '--', host], options);
+    const addresses = stdout.split('\n').map((line) => line.split(' ', 1).join());
+    return [...new Set(addresses)].filter((address) => isIP(address) !== 0);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    const cause = error.code === 'timeout' ? `no answer within ${lookupMs / 1000}s` : error.message;
+    throw new UnavailableError(`${failure(host)}: ${cause}`, { cause: error });
+  }
+}
+
+function failure(host: string): string {
+  return `cannot look up commands.proxy_backend_host ${JSON.stringify(host)}`;
 }

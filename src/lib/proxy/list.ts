@@ -13,7 +13,8 @@ type ListContext = Pick<BaseContext, 'paths' | 'signal'>;
 export async function listInstances(ctx: ListContext): Promise<Outcome> {
   const instances = [...(await readInstances(ctx))];
   const tunnels = await countTunnels(ctx).catch(ignoreAbsence);
-  const isDraining = await readDraining(ctx);
+  // A start ends a drain.
+  const isDraining = tunnels !== undefined && (await readDraining(ctx));
   const rows = instances.map(([name, port]) => [name, String(port)]);
   return {
     outcome: 'done',

@@ -1,5 +1,6 @@
 // The proxy's maps as values: instances with their ports, the drain, the address of the instances. Pure.
 import { InputError } from '../errors.ts';
+import { isPort, toPort } from '../port.ts';
 
 /** Ports by instance. */
 export type Instances = ReadonlyMap<string, number>;
@@ -21,8 +22,8 @@ export function parseInstance(text: string): string {
 
 /** Throws InputError. */
 export function parsePort(value: unknown): number {
-  const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value;
-  if (typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536) return port;
+  const port = typeof value === 'string' ? toPort(value) : value;
+  if (isPort(port)) return port;
   throw new InputError(`cannot use port ${JSON.stringify(value)}: it must be 1 to 65535`);
 }
 
@@ -30,10 +31,11 @@ export function parsePort(value: unknown): number {
 export function parseInstancesMap(text: string): Instances {
   const instances = new Map<string, number>();
   for (const line of text.split('\n')) {
-    const [name = '', port = ''] = line.trim().split(/\s+/);
+    const [name = '', value = ''] = line.trim().split(/\s+/);
+    const port = toPort(value);
     // Of two lines of one name the first counts, as for HAProxy.
-    if (!isInstance(name) || instances.has(name) || !isPort(port)) continue;
-    instances.set(name, Number(port));
+    if (!isInstance(name) || instances.has(name) || port === undefined) continue;
+    instances.set(name, port);
   }
   return instances;
 }
@@ -52,8 +54,4 @@ export const hostKey = 'backend_host';
 export function parseSingleMap(text: string, key: string): string | undefined {
   const [name, value] = text.trim().split(/\s+/);
   return name === key ? value : undefined;
-}
-
-function isPort(text: string): boolean {
-  return /^[1-9]\d{0,4}$/.test(text) && Number(text) < 65_536;
 }

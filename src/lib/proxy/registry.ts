@@ -77,6 +77,20 @@ function listBetween(outer: string, inner: string): string[] {
   return inner === outer ? [inner] : [...listBetween(outer, dirname(inner)), inner];
 }
 
+/** Of an error about a HAProxy that was not told what our files say already. */
+export const untold = 'untold';
+
+/** `what` stands in the files: whoever is told that HAProxy does not answer is told that as well, and what brings it. */
+export function tellUntold(what: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof UnavailableError)) throw error;
+    throw new UnavailableError(
+      `cannot tell HAProxy that ${what}: ${error.message}; \`reeve proxy sync\` brings it, or the next heartbeat`,
+      { cause: error, code: untold },
+    );
+  };
+}
+
 /** A HAProxy that does not run reads the files when it starts: there is nobody to be told. */
 export function ignoreAbsence(error: unknown): undefined {
   if (error instanceof UnavailableError && error.code === 'not-running') return undefined;

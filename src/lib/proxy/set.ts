@@ -9,6 +9,7 @@ import {
   ignoreAbsence,
   loadInstances,
   type ProxyContext,
+  tellUntold,
   underProxyLock,
   writeInstances,
 } from './registry.ts';
@@ -24,7 +25,8 @@ export type Registration = {
 
 /**
  * In force at the next request once it returns. Throws InputError for what cannot be registered, BusyError, and whatever
- * keeps a worker from it: the registry has it then, and the next `proxy sync` brings it.
+ * keeps a worker from it, as UnavailableError with the code `untold` or StepError: the registry has it then, and the next
+ * `proxy sync` brings it.
  */
 export async function registerInstance(
   ctx: ProxyContext,
@@ -40,7 +42,9 @@ export async function registerInstance(
       const instances = await loadInstances(ctx);
       const was = instances.get(instance);
       if (was !== port) await writeInstances(ctx, new Map(instances).set(instance, port));
-      return { instance, port, was, isRunning: await tellPort(ctx, instance, port) };
+      const what = `${instance} is at port ${port}, as it is registered`;
+      const isRunning = await tellPort(ctx, instance, port).catch(tellUntold(what));
+      return { instance, port, was, isRunning };
     },
     waitMs,
   );
@@ -54,10 +58,13 @@ export async function setInstance(
 ): Promise<Outcome> {
   const { port, was, isRunning } = await registerInstance(ctx, instance, parsePort(portText), options);
   const before = was === undefined || was === port ? '' : `, before ${was}`;
-  const later = isRunning ? '' : ` (${proxyService} does not run: from its start)`;
   return {
     outcome: was === port ? 'nothing-to-do' : 'done',
-    text: [`${instance} is at port ${port}${before}${later}`],
+    text: [
+      isRunning
+        ? `${instance} is at port ${port}${before}`
+        : `${instance} is registered at port ${port}${before}, in force once ${proxyService} runs`,
+    ],
     data: { instance, port, running: isRunning },
   };
 }
@@ -75,7 +82,7 @@ export async function removeInstance(
       const instances = new Map(await loadInstances(ctx));
       const was = instances.get(instance);
       if (instances.delete(instance)) await writeInstances(ctx, instances);
-      await tellGone(ctx, instance);
+      await tellGone(ctx, instance).catch(tellUntold(`${instance} is gone, as it is from the registry`));
       return was;
     },
     options.waitMs,
@@ -121,7 +128,9 @@ async function tellGone({ paths, signal }: ProxyContext, instance: string): Prom
   const workers = (await askWorkers(masterSocket, commands, options).catch(ignoreAbsence)) ?? [];
   const wrong = workers.find((worker) => lastGot(worker) !== undefined);
   if (wrong === undefined) return;
-  throw new StepError(`cannot remove ${instance} from worker ${wrong.pid} of HAProxy: it still has it`);
+  throw new StepError(
+    `cannot remove ${instance} from worker ${wrong.pid} of HAProxy: it still has it (reeve proxy sync)`,
+  );
 }
 
 function lastGot({ answers }: WorkerAnswers): string | undefined {

@@ -107,13 +107,18 @@ export async function runSync(
     : `${proxyService} does not run; the files have ${tellInstances(instances)}`;
   return {
     outcome: repaired.length > 0 || forced > 0 || !isRunning ? 'done' : 'nothing-to-do',
-    text: [
-      ...repaired.map((what) => `repaired: ${what}`),
-      ...(forced > 0 ? [`tunnels of before a reload that were closed by force: ${forced}`] : []),
-      state,
-    ],
+    // Each was told as it was done.
+    text: [[state, ...tellChanges({ repaired, forced })].join('; ')],
     data: { instances, running: isRunning, repaired, forced },
   };
+}
+
+/** In a few words, for an answer. */
+export function tellChanges({ repaired, forced }: Pick<SyncReport, 'repaired' | 'forced'>): string[] {
+  return [
+    ...(repaired.length > 0 ? [`repaired: ${repaired.length}`] : []),
+    ...(forced > 0 ? [`tunnels of before a reload closed by force: ${forced}`] : []),
+  ];
 }
 
 /** A name that cannot be looked up just now keeps the address it had. */

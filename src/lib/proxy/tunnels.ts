@@ -9,7 +9,8 @@ import { proxyPaths, proxyService } from './paths.ts';
 const tunnelsBackend = 'tunnels';
 const tunnelsServer = 'tunnels/instance';
 
-type TunnelsContext = Pick<BaseContext, 'paths' | 'signal'>;
+/** `timeoutMs`: of each question, and for a HAProxy that is just away. */
+type TunnelsContext = Pick<BaseContext, 'paths' | 'signal'> & { timeoutMs?: number };
 
 export type Tunnels = {
   total: number;
@@ -74,11 +75,12 @@ async function closeSessions(ctx: TunnelsContext, shown: readonly WorkerAnswers[
 }
 
 async function ask(
-  { paths, signal }: TunnelsContext,
+  { paths, signal, timeoutMs }: TunnelsContext,
   commandsFor: (worker: Worker) => readonly string[],
   { isOnce = false }: { isOnce?: boolean } = {},
 ): Promise<WorkerAnswers[]> {
-  const options = { signal, service: proxyService, isOnce };
+  const bound = timeoutMs === undefined ? {} : { timeoutMs };
+  const options = { signal, service: proxyService, isOnce, ...bound };
   return await askWorkers(proxyPaths(paths).masterSocket, commandsFor, options);
 }
 

@@ -1,6 +1,7 @@
 // The state files that reconcile owns, and their shapes. A file that is lost is rebuilt from labels and live containers.
 import { join } from 'node:path';
 import type { Paths } from '../config/paths.ts';
+import { isPort } from '../port.ts';
 import { defineDocument } from '../state/document.ts';
 import { isRecord, requireRecordOf, requireText } from '../state/shape.ts';
 import type {
@@ -136,8 +137,4 @@ function isFailureRecord(value: unknown): value is FailureRecord {
 
 function hasTexts(value: unknown, names: readonly string[]): value is Record<string, string> {
   return isRecord(value) && names.every((name) => typeof value[name] === 'string');
-}
-
-function isPort(value: unknown): value is number {
-  return Number.isInteger(value) && (value as number) > 0 && (value as number) < 65_536;
 }

@@ -2,15 +2,10 @@
 // way to end it, and bounded memory for what it prints. Knows no concern.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitUntil } from '../abort.ts';
+import { readStartTime, signalGroup } from '../host/processes.ts';
+import { type KeptBytes, keepLastBytes, type LastBytes } from '../last-bytes.ts';
 import { type OutputPipe, openPipe } from './pipe.ts';
-import { createRing, type Ring } from './ring.ts';
-import {
-  type CommandSpec,
-  type ProcessEnd,
-  type StartedCommand,
-  signalGroup,
-  startCommand,
-} from './start.ts';
+import { type CommandSpec, type ProcessEnd, type StartedCommand, startCommand } from './start.ts';
 
 export type RunOptions = {
   deadlineMs: number;
@@ -29,13 +24,10 @@ export type RunOptions = {
 };
 
 export type CommandEnd = (ProcessEnd | { kind: StopReason } | { kind: 'not-started'; message: string }) & {
-  output: CommandOutput;
+  output: KeptBytes;
 };
 
 type StopReason = 'deadline' | 'cancelled';
-
-/** `isCut`: the beginning is gone. */
-export type CommandOutput = { bytes: Uint8Array; isCut: boolean };
 
 /** What the command has left may hold the pipe for so long after its end; then it is ended as well. */
 const pipeGraceMs = 5_000;
@@ -52,15 +44,15 @@ const unkillableMs = 10_000;
  * pipe can be made for it.
  */
 export async function runCommand(spec: CommandSpec, options: RunOptions): Promise<CommandEnd> {
-  const ring = createRing(options.maxOutputBytes);
-  if (options.signal.aborted) return { kind: 'cancelled', output: ring.read() };
+  const kept = keepLastBytes(options.maxOutputBytes);
+  if (options.signal.aborted) return { kind: 'cancelled', output: kept.read() };
   const pipe = await openPipe(options.scratchDir);
-  const closed = collect(pipe, ring, options);
+  const closed = collect(pipe, kept, options);
   const stop = watchStop(options);
   try {
     const started = await startInTime(spec, pipe.writeFd, stop);
     pipe.handOver();
-    if ('kind' in started) return { ...started, output: ring.read() };
+    if ('kind' in started) return { ...started, output: kept.read() };
     options.onStarted?.(started.pid);
     const end = await waitForEnd(started, stop, options.killGraceMs);
     // A shell is gone at once; what it had started may still be settling, for what is left of the grace.
@@ -69,7 +61,7 @@ export async function runCommand(spec: CommandSpec, options: RunOptions): Promis
       stoppedAtMs === undefined ? pipeGraceMs : stoppedAtMs + options.killGraceMs - performance.now();
     await isOverWithin(Math.max(drainMs, leftMs), closed);
     await endGroup(started.pid);
-    return { ...end, output: ring.read() };
+    return { ...end, output: kept.read() };
   } finally {
     stop.clear();
     pipe.handOver();
@@ -77,9 +69,9 @@ export async function runCommand(spec: CommandSpec, options: RunOptions): Promis
   }
 }
 
-function collect({ reader }: OutputPipe, ring: Ring, { sink }: RunOptions): Promise<void> {
+function collect({ reader }: OutputPipe, kept: LastBytes, { sink }: RunOptions): Promise<void> {
   reader.on('data', (chunk: Buffer) => {
-    ring.add(chunk);
+    kept.add(chunk);
     sink?.(chunk);
   });
   return new Promise((resolve) => {
@@ -156,9 +148,12 @@ async function waitForEnd(
   return { kind: stop.reason() };
 }
 
+/** Its leader is gone, or was killed with it. */
 async function endGroup(pid: number): Promise<void> {
   const lastMs = performance.now() + goneMs;
-  while (signalGroup(pid, 'SIGKILL') && performance.now() < lastMs) await sleep(lookMs);
+  // As long as one of the group is there nobody gets its number: whoever has it now is a stranger, and so is a group of that number.
+  const isOurs = (): boolean => readStartTime(pid) === undefined;
+  while (isOurs() && signalGroup(pid, 'SIGKILL') && performance.now() < lastMs) await sleep(lookMs);
 }
 
 /** False where it takes longer. */

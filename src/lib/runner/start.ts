@@ -5,7 +5,9 @@ import { stat } from 'node:fs/promises';
 import type { Duplex } from 'node:stream';
 import { waitUntil } from '../abort.ts';
 import { describeError, systemErrorCode } from '../errors.ts';
+import { waitForAnswer } from '../exec/answering.ts';
 import type { Argv } from '../exec/run.ts';
+import { signalGroup } from '../host/processes.ts';
 import { type StageEnd, stageText } from './stage.ts';
 
 export type CommandSpec = {
@@ -36,12 +38,13 @@ export async function startCommand(
   const [program, ...args] = 'shell' in spec.argv ? ['/bin/sh', '-c', spec.argv.shell] : spec.argv;
   const wanted = { program: program ?? '', args, dir: spec.dir, env: spec.env };
   if (spec.user !== undefined) return await startAsUser(wanted, spec.user, fd, signal);
+  await waitForAnswer(spec.dir, signal);
   const code = await waitUntil(signal, () => lookAtDirectory(spec.dir));
   if (code !== undefined) return explainStart(wanted, { step: 'enter', code });
   return await spawnGroup([wanted.program, ...args], { ...wanted, cwd: spec.dir, stdio: ['ignore', fd, fd] });
 }
 
-/** Why it cannot be entered. Something may be mounted there that does not answer. */
+/** Why it cannot be entered. */
 async function lookAtDirectory(dir: string): Promise<string | undefined> {
   try {
     return (await stat(dir)).isDirectory() ? undefined : 'ENOTDIR';
@@ -138,27 +141,32 @@ function codeOf(error: unknown): string {
 
 function explainStart({ dir, program }: Wanted, end: Exclude<StageEnd, 'begins'>): string {
   if (end.step === 'run') return explainRun(program, end.code);
-  const why = end.code === 'ENOTDIR' ? 'it is no directory' : end.code;
+  const why = enterErrors[end.code] ?? pathErrors[end.code] ?? end.code;
   return `cannot enter ${JSON.stringify(dir)}: ${why}`;
 }
 
+const pathErrors: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  ENAMETOOLONG: 'its name is too long',
+  ELOOP: 'its links lead in a circle',
+  EIO: 'its disk cannot be read',
+  ENOMEM: 'there is no memory left',
+};
+
+const enterErrors: Readonly<Record<string, string>> = {
+  ENOENT: 'no such directory',
+  ENOTDIR: 'it, or what stands before it, is no directory',
+};
+
 const startErrors: Readonly<Record<string, string>> = {
   ENOENT: 'no such program, or nothing to run it with',
-  EACCES: 'permission denied',
+  ENOTDIR: 'what stands before it is no directory',
+  EAGAIN: 'there are too many processes',
+  ETXTBSY: 'it is being written',
   E2BIG: 'its arguments and its environment are too long',
   ENOEXEC: 'it is no program',
 };
 
 function explainRun(program: string, code: string): string {
-  return `cannot run ${JSON.stringify(program)}: ${startErrors[code] ?? code}`;
-}
-
-/** False where nothing is left of it: it has its number as long as one of it is. */
-export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
-  try {
-    process.kill(-pid, signal);
-    return true;
-  } catch {
-    return false;
-  }
+  return `cannot run ${JSON.stringify(program)}: ${startErrors[code] ?? pathErrors[code] ?? code}`;
 }

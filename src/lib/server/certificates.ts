@@ -4,26 +4,26 @@ import { readFileSync, statSync } from 'node:fs';
 import type { SecureContextOptions, Server as TlsServer } from 'node:tls';
 import type { BaseContext } from '../context.ts';
 import { ConfigError, describeError } from '../errors.ts';
-import { buildSecureContext } from '../http/tls.ts';
+import { buildSecureContext, findTlsFault } from '../http/tls.ts';
 import { fileError } from '../state/file-error.ts';
 
 /** Without `caPath` callers show no certificate. */
 export type CertificateFiles = { certPath: string; keyPath: string; caPath?: string };
 
-/** Throws ConfigError where a file is missing, none of its kind, or not the other's. */
+/** Throws ConfigError that names the file: it is missing, none of its kind, or not the other's. */
 export function readCertificates(files: CertificateFiles): SecureContextOptions {
   const { certPath, keyPath, caPath } = files;
   const [cert, key] = [certPath, keyPath].map(readText) as [string, string];
-  if (caPath === undefined) {
-    buildSecureContext({ cert, key });
-    return { cert, key };
+  const material = { cert, key, ...(caPath === undefined ? {} : { ca: readText(caPath) }) };
+  const fault = findTlsFault(material);
+  if (fault === undefined) {
+    buildSecureContext(material);
+    return material;
   }
-  const ca = readText(caPath);
-  if (!ca.includes('-----BEGIN CERTIFICATE-----')) {
-    throw new ConfigError(`cannot use ${JSON.stringify(caPath)}: there is no certificate in it`);
-  }
-  buildSecureContext({ cert, key, ca });
-  return { cert, key, ca };
+  const path = { cert: certPath, key: keyPath, ca: caPath ?? '' }[fault.part];
+  const kind = { cert: 'certificate', key: 'key', ca: 'authority' }[fault.part];
+  const why = fault.isMismatch ? `it is not the key of ${JSON.stringify(certPath)}` : `it ${fault.why}`;
+  throw new ConfigError(`cannot use the ${kind} in ${JSON.stringify(path)}: ${why}`);
 }
 
 /** What is to be called before each handshake. */

@@ -17,7 +17,10 @@ export function findListenTarget(address: string | undefined): ListenTarget {
   if (address !== undefined) {
     const parsed = parseListenAddress(address);
     if (parsed === undefined) {
-      throw new UsageError(`cannot use --listen ${JSON.stringify(address)}: it must be HOST:PORT or :PORT`);
+      const isOfPort =
+        /:\d+$/.test(address) && parseListenAddress(address.replace(/\d+$/, '0')) !== undefined;
+      const rule = isOfPort ? 'its port must be 0 to 65535' : 'it must be HOST:PORT or :PORT';
+      throw new UsageError(`cannot use --listen ${JSON.stringify(address)}: ${rule}`);
     }
     return { handed: false, port: parsed.port, ...(parsed.host === '' ? {} : { host: parsed.host }) };
   }
@@ -52,5 +55,14 @@ function toListenError(error: Error, target: ListenTarget): Error {
   if (code === 'EADDRINUSE') {
     return new UnavailableError(`cannot listen on ${place}: another program does`, { cause: error, code });
   }
-  return new ConfigError(`cannot listen on ${place}: ${code ?? error.message}`, { cause: error });
+  const why = listenErrors[code ?? ''] ?? code ?? error.message;
+  return new ConfigError(`cannot listen on ${place}: ${why}`, { cause: error });
 }
+
+const listenErrors: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'its name is not known',
+  EAI_AGAIN: 'its name cannot be looked up now',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  EACCES: 'permission denied',
+  EAFNOSUPPORT: 'this machine has no addresses of its kind',
+};

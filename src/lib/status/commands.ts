@@ -3,7 +3,7 @@ import { type CommandsSurvey, surveyCommands } from '../commands/survey.ts';
 import type { CommandsConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { describeError, UnavailableError } from '../errors.ts';
-import { readBeats } from '../heartbeat/beats.ts';
+import { readBeatsTo } from '../heartbeat/beats.ts';
 import { readDraining } from '../proxy/list.ts';
 import { ignoreAbsence, readInstances } from '../proxy/registry.ts';
 import { countTunnels } from '../proxy/tunnels.ts';
@@ -34,16 +34,17 @@ export type CommandsView = CommandsSurvey & {
 
 export async function readCommandsView(ctx: Context, commands: CommandsConfig): Promise<CommandsView> {
   const { machineId, centralBaseUrl } = commands;
+  const origin = centralBaseUrl === '' ? null : new URL(centralBaseUrl).origin;
   const [survey, beats, proxy] = await Promise.all([
     surveyCommands(ctx),
-    readBeats(ctx, 'commands'),
+    readBeatsTo(ctx, 'commands', origin ?? undefined),
     readProxy(ctx),
   ]);
   return {
     machineId,
     ...survey,
     controlPlane: {
-      origin: centralBaseUrl === '' ? null : new URL(centralBaseUrl).origin,
+      origin,
       lastToldAt: beats?.lastOkAt ?? null,
       error: beats?.lastError ?? null,
     },
@@ -54,14 +55,15 @@ export async function readCommandsView(ctx: Context, commands: CommandsConfig): 
 async function readProxy(ctx: Context): Promise<CommandsView['proxy']> {
   const instances = [...(await readInstances(ctx))].map(([instance, port]) => ({ instance, port }));
   const known = { instances, draining: await readDraining(ctx) };
-  const absent = { ...known, running: false, activeTunnels: null, workers: 0 };
+  const absent = { running: false, activeTunnels: null, workers: 0 };
   try {
     const tunnels = await countTunnels(ctx).catch(ignoreAbsence);
-    if (tunnels === undefined) return absent;
+    // A start ends the drain before.
+    if (tunnels === undefined) return { instances, draining: false, ...absent };
     return { ...known, running: true, activeTunnels: tunnels.total, workers: tunnels.workers.length };
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
-    return { ...absent, error: describeError(error) };
+    return { ...known, ...absent, error: describeError(error) };
   }
 }
 
@@ -82,8 +84,13 @@ export function renderCommandsView(view: CommandsView, now: Date): string[] {
 
 function renderControlPlane({ origin, lastToldAt, error }: CommandsView['controlPlane'], now: Date): string {
   if (origin === null) return 'control plane of commands: none (commands.central_base_url)';
-  const told = lastToldAt === null ? 'never told' : `told ${ago(lastToldAt, now)}`;
-  return `control plane of commands: ${origin}, ${told}${error === null ? '' : `: ${foldLines(error)}`}`;
+  const told =
+    lastToldAt === null
+      ? `never told${error === null ? '' : `: ${foldLines(error)}`}`
+      : error === null
+        ? `told ${ago(lastToldAt, now)}`
+        : `last told ${ago(lastToldAt, now)}; since then: ${foldLines(error)}`;
+  return `control plane of commands: ${origin}, ${told}`;
 }
 
 /** More are counted: `reeve proxy list` has them all. */

@@ -1,11 +1,11 @@
 // What the section `commands` says to the proxy's units: where it is called, and how long a stop may take. Pure.
 import type { CommandsConfig } from '../config/config.ts';
+import { defaultDrainMs } from '../config/rules.ts';
 import type { Rendered } from './render-edge.ts';
 import { renderSocket } from './render-socket.ts';
 
 /** What a drain and the end of requests take beside the time that tunnels have. */
 const marginMs = 30_000;
-const shippedDrainMs = 30_000;
 
 /** `control`: what its service needs as every one that runs code of ours. */
 export function renderProxy(commands: CommandsConfig, control: Rendered): Rendered[] {
@@ -16,6 +16,6 @@ export function renderProxy(commands: CommandsConfig, control: Rendered): Render
 }
 
 function renderStop({ proxyDrainTimeoutMs }: CommandsConfig): string[] {
-  if (proxyDrainTimeoutMs === shippedDrainMs) return [];
+  if (proxyDrainTimeoutMs === defaultDrainMs) return [];
   return ['# commands.proxy_drain_timeout', `TimeoutStopSec=${proxyDrainTimeoutMs + marginMs}ms`];
 }

@@ -2,7 +2,14 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { makeCommandsNode } from '../../support/commands-node.ts';
+import { acquireLock } from '../../../src/lib/lock/flock.ts';
+import { commandLock } from '../../../src/lib/lock/names.ts';
+import { callRaw } from '../../support/agenda/client.ts';
+import { until } from '../../support/balanced.ts';
+import { contextOf } from '../../support/commands-context.ts';
+import { makeCommandsNode, nodeBoot, nodeToken } from '../../support/commands-node.ts';
+import { fillDisk, mountSmall } from '../../support/full-disk.ts';
+import { tellFigure } from '../../support/system.ts';
 
 const shell = (id: string, text: string) => ({ job_id: id, dir: '/', mode: 'shell', shell: text });
 
@@ -53,7 +60,125 @@ describe('DELETE /v1/jobs/ID', () => {
     expect(await client.wait('a')).toEqual({ status: 'success', exit_code: 0, output: 'first\nsecond\n' });
   });
 
-  it('removes one that was taken and not begun', async () => {
+  it('keeps an id from the next one while the one before does not end: 503, and taken once it has (A48)', async () => {
+    const node = makeCommandsNode();
+    const { client, port } = await node.serve(60);
+    await client.dispatch(shell('a', 'true'));
+    await client.wait('a');
+    const ctx = await contextOf(node);
+    const request = { ...ctx, command: 'reeve test', waitMs: 10_000 };
+    const lock = await acquireLock(ctx.paths.locksDir, commandLock('a'), request);
+    try {
+      expect(await client.delete('a')).toBeUndefined();
+      const startedAtMs = performance.now();
+      const answer = await callRaw(port, {
+        ...{ method: 'POST', path: '/v1/jobs', body: JSON.stringify(shell('a', 'echo next')) },
+        headers: { 'X-Agenda-Node-Token': nodeToken },
+      });
+      expect([answer.status, answer.headers['retry-after'], answer.text]).toEqual([
+        ...[503, '5', '{"error":"the job that had the id a has not ended yet"}'],
+      ]);
+      // The control plane gives up after 30.
+      expect(performance.now() - startedAtMs).toBeLessThan(30_000);
+    } finally {
+      lock.release();
+    }
+    expect(await client.dispatch(shell('a', 'echo next'))).toBe('a');
+    expect(await client.wait('a')).toMatchObject({ output: 'next\n' });
+  });
+
+  it('keeps nobody waiting for those of a command whose turn is taken (A46)', async () => {
+    const node = makeCommandsNode();
+    const { client, port } = await node.serve(60);
+    await client.dispatch(shell('a', 'true'));
+    await client.wait('a');
+    const ctx = await contextOf(node);
+    const lock = await acquireLock(ctx.paths.locksDir, commandLock('a'), { ...ctx, command: 'reeve test' });
+    const headers = { 'X-Agenda-Node-Token': nodeToken };
+    const left = new AbortController();
+    const call = (method: string, path: string, body?: string) =>
+      callRaw(port, { method, path, headers, signal: left.signal, ...(body === undefined ? {} : { body }) });
+    try {
+      await client.delete('a');
+      // Waits for the end of the one before, and so do these for their turn.
+      const waiting = [call('POST', '/v1/jobs', JSON.stringify(shell('a', 'echo next')))];
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      for (let count = 0; count < 20; count += 1) waiting.push(call('DELETE', '/v1/jobs/a'));
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      const first = await Promise.race([client.delete('b').then(() => 'b'), ...waiting]);
+      left.abort();
+      await Promise.allSettled(waiting);
+      expect(first).toBe('b');
+    } finally {
+      lock.release();
+    }
+  });
+
+  it('of hundreds at once starts few programs at a time (A46)', async () => {
+    const node = makeCommandsNode();
+    const now = new Date().toISOString();
+    const state = { kind: 'success', startedAt: now, endedAt: now };
+    const ids = Array.from({ length: 300 }, (_, index) => `job-${index}`);
+    for (const jobId of ids) {
+      node.writeRecord(jobId, { jobId, generation: 'g-1', acceptedAt: now, bootId: nodeBoot, state });
+    }
+    const { client, holder } = await node.serve(60);
+    await client.health();
+    const children = `/proc/${holder.servicePid()}/task/${holder.servicePid()}/children`;
+    let most = 0;
+    const looking = setInterval(() => {
+      most = Math.max(most, readFileSync(children, 'utf8').split(' ').length - 1);
+    }, 2);
+    const startedAtMs = performance.now();
+    const answers = await Promise.all(ids.map((id) => client.delete(id)));
+    clearInterval(looking);
+    const took = `${((performance.now() - startedAtMs) / 1000).toFixed(1)} s`;
+    tellFigure(`300 DELETEs at once: ${took}, ${most} programs at a time at most`);
+    expect(new Set(answers)).toEqual(new Set([undefined]));
+    expect(node.files()).toEqual([]);
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(16);
+  });
+
+  it('ends one that has filled the disk, and says that it could not be removed (A45)', async () => {
+    const node = makeCommandsNode();
+    mountSmall(node.stateDir, 'size=512k');
+    const { client, port } = await node.serve(60);
+    const begun = join(node.root, 'begun');
+    const dying = join(node.root, 'dying');
+    await client.dispatch(shell('a', `trap 'touch ${dying}; exit' TERM; touch ${begun}; sleep 300 & wait`));
+    await until(() => existsSync(begun));
+    const makeRoom = fillDisk(node.stateDir);
+    const headers = { 'X-Agenda-Node-Token': nodeToken };
+    const answer = await callRaw(port, { method: 'DELETE', path: '/v1/jobs/a', headers });
+    expect([answer.status, answer.text]).toEqual([500, expect.stringMatching(/ENOSPC/)]);
+    await until(() => existsSync(dying));
+    makeRoom();
+    expect(await client.delete('a')).toBeUndefined();
+    expect(await client.look('a')).toMatchObject({ status: 404 });
+    await until(() => node.files().length === 0);
+  });
+
+  it('never begins one that was taken and not begun (A46)', async () => {
+    const node = makeCommandsNode();
+    const { client } = await node.serve();
+    const ctx = await contextOf(node);
+    // Whoever is to run it waits for this.
+    const lock = await acquireLock(ctx.paths.locksDir, commandLock('a'), { ...ctx, command: 'reeve test' });
+    const file = join(node.root, 'file');
+    try {
+      await client.dispatch(shell('a', `touch ${file}`));
+      expect(node.record('a')['state']).toMatchObject({ kind: 'accepted' });
+      expect(await client.delete('a')).toBeUndefined();
+      expect(await client.look('a')).toMatchObject({ status: 404 });
+    } finally {
+      lock.release();
+    }
+    await until(() => node.files().length === 0 && !existsSync(lock.path));
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('removes one that is deleted while it is taken', async () => {
     const node = makeCommandsNode();
     const { client } = await node.serve();
     const file = join(node.root, 'file');
@@ -68,10 +193,3 @@ describe('DELETE /v1/jobs/ID', () => {
     expect(existsSync(file)).toBe(false);
   });
 });
-
-async function until(what: () => boolean): Promise<void> {
-  for (let left = 1_000; !what(); left -= 1) {
-    if (left === 0) throw new Error('it has not come');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

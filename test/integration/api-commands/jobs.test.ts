@@ -1,9 +1,10 @@
 // The node's API for commands: its answers to the letter, for a client that takes no other.
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { callRaw, createAgendaClient } from '../../support/agenda/client.ts';
-import { makeCommandsNode, nodeToken } from '../../support/commands-node.ts';
+import { makeCommandsNode, nodeBoot, nodeToken } from '../../support/commands-node.ts';
+import { tellFigure } from '../../support/system.ts';
 
 const withToken = { 'X-Agenda-Node-Token': nodeToken };
 const error = (text: string): string => JSON.stringify({ error: text });
@@ -139,7 +140,12 @@ describe('POST /v1/jobs', () => {
     const { client } = await node.serve();
     const counter = join(node.root, 'counter');
     const body = shell('one', `echo x >> ${counter}; sleep 0.3`);
+    await client.health();
+    const startedAtMs = performance.now();
     const answers = await Promise.all(Array.from({ length: 200 }, () => client.dispatch(body)));
+    tellFigure(
+      `200 POSTs of one id at once: ${(performance.now() - startedAtMs).toFixed(0)} ms, one process`,
+    );
     expect(new Set(answers)).toEqual(new Set(['one']));
     expect(await client.wait('one')).toMatchObject({ status: 'success' });
     expect(await client.dispatch(body)).toBe('one');
@@ -169,6 +175,30 @@ describe('POST /v1/jobs', () => {
     }
   });
 
+  it('takes no lock for a command under way that a kill has left behind', async () => {
+    const node = makeCommandsNode();
+    const { client } = await node.serve();
+    const locks = join(node.root, 'run/locks');
+    mkdirSync(locks, { recursive: true });
+    const times = { startedAt: new Date().toISOString(), endedAt: new Date().toISOString() };
+    const about = { generation: 'g-1', acceptedAt: times.startedAt, bootId: nodeBoot };
+    const runner = { pid: process.pid, startTime: 'another' };
+    const request = { jobId: 'lost', dir: '', env: [], mode: 'shell', shell: 'true' };
+    const lost = { kind: 'running', startedAt: times.startedAt, request, runner };
+    for (const index of Array(14).keys()) {
+      node.writeRecord(`ended-${index}`, {
+        ...about,
+        jobId: `ended-${index}`,
+        state: { kind: 'success', ...times },
+      });
+      node.writeRecord(`lost-${index}`, { ...about, jobId: `lost-${index}`, state: lost });
+      for (const key of ['ended', 'lost', 'gone'])
+        writeFileSync(join(locks, `command@${key}-${index}.lock`), '');
+    }
+    expect(await client.dispatch(shell('a', 'echo a'))).toBe('a');
+    expect(await client.wait('a')).toMatchObject({ output: 'a\n' });
+  });
+
   it('takes any id, and tells two apart that would make one file name', async () => {
     const node = makeCommandsNode();
     const { client } = await node.serve();
@@ -192,7 +222,7 @@ describe('POST /v1/jobs', () => {
 });
 
 describe('GET /v1/jobs/ID', () => {
-  it('tells nothing of the output before the end, and all of it then (A5, A36, A37, A38, A39)', async () => {
+  it('tells nothing of the output before the end, and all of it then (A5, A6, A36, A37, A38, A39)', async () => {
     const node = makeCommandsNode();
     const { client } = await node.serve();
     const go = join(node.root, 'go');
@@ -208,7 +238,7 @@ describe('GET /v1/jobs/ID', () => {
     ['exit 1', { exit_code: 1, error: 'exit status 1' }],
     ['exit 77', { exit_code: 77, error: 'exit status 77' }],
     ['kill -KILL $$', { exit_code: -1, error: 'ended by SIGKILL' }],
-  ])('tells how "%s" ended (A55)', async (text, end) => {
+  ])('tells how "%s" ended (A5, A6, A55)', async (text, end) => {
     const { client } = await makeCommandsNode().serve();
     await client.dispatch(shell('a', `echo out; ${text}`));
     expect(await client.wait('a')).toEqual({ status: 'failed', output: 'out\n', ...end });
@@ -218,10 +248,17 @@ describe('GET /v1/jobs/ID', () => {
     const { client } = await makeCommandsNode().serve();
     await client.dispatch({ job_id: 'a', mode: 'cmd', name: 'no-such-program' });
     await client.dispatch({ ...shell('b', 'true'), dir: '/nowhere' });
+    await client.dispatch({ ...shell('c', 'true'), dir: 'nowhere' });
     const failed = { status: 'failed', exit_code: -1, output: '' };
     const missing = 'cannot run "no-such-program": no such program, or nothing to run it with';
     expect(await client.wait('a')).toEqual({ ...failed, error: missing });
-    expect(await client.wait('b')).toEqual({ ...failed, error: 'cannot enter "/nowhere": ENOENT' });
+    expect(await client.wait('b')).toEqual({
+      ...failed,
+      error: 'cannot enter "/nowhere": no such directory',
+    });
+    expect(await client.wait('c')).toEqual(await client.wait('b'));
+    await client.dispatch({ ...shell('d', 'pwd'), dir: 'usr/lib/..' });
+    expect(await client.wait('d')).toMatchObject({ status: 'success', output: '/usr\n' });
   });
 
   it('keeps the tail of an output that is too long, with a mark that counts (A23, A54)', async () => {
@@ -232,9 +269,10 @@ describe('GET /v1/jobs/ID', () => {
     expect(output).toBe(`...[truncated]...\n${all.slice(-82)}`);
   });
 
-  it('knows nothing of an id that nobody has used (A41, A53)', async () => {
+  it('knows nothing of an id that nobody has used, by which its control plane tells a lost job (A41, A42, A53)', async () => {
     const { client } = await makeCommandsNode().serve();
     expect(await client.look('no-such-job')).toEqual({ status: 404, error: 'job not found' });
+    await expect(client.wait('no-such-job')).rejects.toThrow('job no-such-job is lost');
   });
 });
 

@@ -4,21 +4,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createAgendaClient } from '../../support/agenda/client.ts';
-import { type CommandsNode, makeCommandsNode, nodeBoot, nodeToken } from '../../support/commands-node.ts';
-
-const request = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: 'echo ran' };
-const shell = (id: string, text: string) => ({ job_id: id, dir: '/', mode: 'shell', shell: text });
-const aRecord = (state: object, more: object = {}) => ({
-  ...{ jobId: 'a', generation: 'g-1', acceptedAt: '2026-06-04T03:00:00.000Z', bootId: nodeBoot, state },
-  ...more,
-});
-
-async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-  for (let left = 1_000; !(await what()); left -= 1) {
-    if (left === 0) throw new Error('it has not come');
-    await sleep(20);
-  }
-}
+import { until } from '../../support/balanced.ts';
+import {
+  aCommandRecord,
+  type CommandsNode,
+  echoRequest,
+  makeCommandsNode,
+  nodeToken,
+  shellRequest,
+} from '../../support/commands-node.ts';
 
 const runnerOf = (node: CommandsNode, key: string): number =>
   (node.record(key) as { state: { runner: { pid: number } } }).state.runner.pid;
@@ -28,7 +22,7 @@ describe('a command', () => {
     const node = makeCommandsNode();
     const { client, holder } = await node.serve(0.05);
     const go = join(node.root, 'go');
-    await client.dispatch(shell('a', `until [ -e ${go} ]; do sleep 0.05; done; echo end`));
+    await client.dispatch(shellRequest('a', `until [ -e ${go} ]; do sleep 0.05; done; echo end`));
     await until(() => holder.servicePid() === undefined);
     writeFileSync(go, '');
     await until(() => node.files().includes('a.output'));
@@ -44,7 +38,7 @@ describe('a command', () => {
     const node = makeCommandsNode();
     const { client, holder } = await node.serve();
     const go = join(node.root, 'go');
-    await client.dispatch(shell('a', `until [ -e ${go} ]; do sleep 0.05; done; echo end`));
+    await client.dispatch(shellRequest('a', `until [ -e ${go} ]; do sleep 0.05; done; echo end`));
     await until(
       () =>
         existsSync(join(node.stateDir, 'commands/a.json')) &&
@@ -59,7 +53,7 @@ describe('a command', () => {
     const node = makeCommandsNode();
     const { client } = await node.serve();
     const alive = join(node.root, 'alive');
-    await client.dispatch(shell('a', `while :; do date > ${alive}; sleep 0.02; done`));
+    await client.dispatch(shellRequest('a', `while :; do date > ${alive}; sleep 0.02; done`));
     await until(() => existsSync(alive));
     await until(() => 'group' in (node.record('a')['state'] as object));
     process.kill(runnerOf(node, 'a'), 'SIGKILL');
@@ -76,7 +70,7 @@ describe('a command', () => {
     const node = makeCommandsNode();
     const { client } = await node.serve();
     const begun = join(node.root, 'begun');
-    await client.dispatch(shell('a', `echo begun; touch ${begun}; sleep 60`));
+    await client.dispatch(shellRequest('a', `echo begun; touch ${begun}; sleep 60`));
     await until(() => existsSync(begun));
     process.kill(runnerOf(node, 'a'), 'SIGTERM');
     expect(await client.wait('a')).toEqual({
@@ -86,30 +80,30 @@ describe('a command', () => {
   });
 
   it.each([
-    ['accepted', { kind: 'accepted', request }],
+    ['accepted', { kind: 'accepted', request: echoRequest }],
     [
       'running',
       {
         kind: 'running',
-        request,
+        request: echoRequest,
         startedAt: '2026-06-04T03:00:01.000Z',
         runner: { pid: process.pid, startTime: '1' },
       },
     ],
   ])('has failed where it was %s before a reboot, and is not run again', async (_, state) => {
     const node = makeCommandsNode();
-    node.writeRecord('a', aRecord(state, { bootId: 'another-boot' }));
+    node.writeRecord('a', aCommandRecord(state, { bootId: 'another-boot' }));
     const { client } = await node.serve();
     const failed = { status: 'failed', exit_code: -1, output: '', error: 'interrupted by a reboot' };
     expect(await client.look('a')).toEqual(failed);
-    expect(await client.dispatch(shell('a', 'echo again'))).toBe('a');
+    expect(await client.dispatch(shellRequest('a', 'echo again'))).toBe('a');
     expect(await client.look('a')).toEqual(failed);
     expect(JSON.stringify(node.record('a'))).not.toContain('echo ran');
   });
 
   it('is begun by whoever asks for it where its start was lost', async () => {
     const node = makeCommandsNode();
-    node.writeRecord('a', aRecord({ kind: 'accepted', request }));
+    node.writeRecord('a', aCommandRecord({ kind: 'accepted', request: echoRequest }));
     const { client } = await node.serve();
     expect(await client.look('a')).toEqual({ status: 'running', exit_code: 0, output: '' });
     expect(await client.wait('a')).toEqual({ status: 'success', exit_code: 0, output: 'ran\n' });
@@ -124,7 +118,7 @@ describe('a command', () => {
       status: 'failed',
       error: 'the record of the job is damaged',
     });
-    expect(await client.dispatch(shell('a', 'true'))).toBe('a');
+    expect(await client.dispatch(shellRequest('a', 'true'))).toBe('a');
     expect(await client.look('a')).toMatchObject({ status: 'failed' });
     expect(await client.delete('a')).toBeUndefined();
     expect(await client.look('a')).toMatchObject({ status: 404 });
@@ -134,14 +128,14 @@ describe('a command', () => {
     const node = makeCommandsNode();
     const ran = join(node.root, 'ran');
     for (const id of ['a', 'b']) {
-      const once = { ...request, jobId: id, shell: `touch ${ran}` };
-      node.writeRecord(id, aRecord({ kind: 'accepted', request: once }, { jobId: id }));
+      const once = { ...echoRequest, jobId: id, shell: `touch ${ran}` };
+      node.writeRecord(id, aCommandRecord({ kind: 'accepted', request: once }, { jobId: id }));
       const note = { version: 1, generation: 'g-1', at: '2026-06-04T03:00:01.000Z' };
       writeFileSync(join(node.stateDir, `commands/${id}.cancel-g-1`), JSON.stringify(note));
     }
     const { client } = await node.serve();
     expect(await client.look('a')).toMatchObject({ status: 404 });
-    expect(await client.dispatch(shell('a', 'echo next'))).toBe('a');
+    expect(await client.dispatch(shellRequest('a', 'echo next'))).toBe('a');
     expect(await client.wait('a')).toEqual({ status: 'success', exit_code: 0, output: 'next\n' });
     expect(await client.delete('b')).toBeUndefined();
     expect(existsSync(ran)).toBe(false);
@@ -150,7 +144,7 @@ describe('a command', () => {
 
   it('keeps nothing of a note about another one of its name', async () => {
     const node = makeCommandsNode();
-    node.writeRecord('a', aRecord({ kind: 'accepted', request }));
+    node.writeRecord('a', aCommandRecord({ kind: 'accepted', request: echoRequest }));
     const note = { version: 1, generation: 'another', at: '2026-06-04T03:00:01.000Z' };
     writeFileSync(join(node.stateDir, 'commands/a.cancel-another'), JSON.stringify(note));
     const { client } = await node.serve();
@@ -160,8 +154,8 @@ describe('a command', () => {
   it('runs once, however often it is started', async () => {
     const node = makeCommandsNode();
     const counter = join(node.root, 'counter');
-    const once = { ...request, shell: `echo x >> ${counter}; sleep 0.3` };
-    node.writeRecord('a', aRecord({ kind: 'accepted', request: once }));
+    const once = { ...echoRequest, shell: `echo x >> ${counter}; sleep 0.3` };
+    node.writeRecord('a', aCommandRecord({ kind: 'accepted', request: once }));
     const ends = await Promise.all([1, 2, 3].map(() => node.reeve('command', 'run', '--', 'a')));
     expect(ends.map(({ status }) => status).sort()).toEqual(expect.arrayContaining([0]));
     expect(ends.every(({ status }) => status === 0 || status === 75)).toBe(true);
@@ -172,7 +166,7 @@ describe('a command', () => {
   it('leaves no lock behind it', async () => {
     const node = makeCommandsNode();
     const { client } = await node.serve();
-    await client.dispatch(shell('a', 'true'));
+    await client.dispatch(shellRequest('a', 'true'));
     await client.wait('a');
     await until(() => !existsSync(join(node.root, 'run/locks/command@a.lock')));
     expect(node.files()).toEqual(['a.json', 'a.output']);
@@ -180,13 +174,13 @@ describe('a command', () => {
 
   it('runs as the user that the section names, with its home (A52)', async () => {
     const { client } = await makeCommandsNode({ user: 'nobody' }).serve();
-    await client.dispatch(shell('a', 'id -un; echo "$HOME $USER"'));
+    await client.dispatch(shellRequest('a', 'id -un; echo "$HOME $USER"'));
     expect(await client.wait('a')).toMatchObject({ output: 'nobody\n/nonexistent nobody\n' });
   });
 
   it('does not run where its user is none of the machine', async () => {
     const { client } = await makeCommandsNode({ user: 'no-such-user' }).serve();
-    await client.dispatch(shell('a', 'id -un'));
+    await client.dispatch(shellRequest('a', 'id -un'));
     expect(await client.wait('a')).toMatchObject({
       ...{ status: 'failed', output: '' },
       error: 'cannot run commands as "no-such-user": the machine has no such user',
@@ -200,7 +194,7 @@ describe('live output', () => {
     const { port } = await node.serve();
     const go = join(node.root, 'go');
     const client = createAgendaClient({ port, token: nodeToken, isLive: true });
-    await client.dispatch(shell('a', `seq 100; until [ -e ${go} ]; do sleep 0.05; done; echo end`));
+    await client.dispatch(shellRequest('a', `seq 100; until [ -e ${go} ]; do sleep 0.05; done; echo end`));
     const tail = '...[truncated]...\n94\n95\n96\n97\n98\n99\n100\n';
     await expect
       .poll(() => client.look('a'), { timeout: 20_000 })

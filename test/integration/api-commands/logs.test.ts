@@ -1,11 +1,22 @@
 // `/v1/logs` over real files: what is given, how much of it, and what is not opened.
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, linkSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import type { LogsAnswer } from '../../../src/lib/agenda/instances.ts';
+import { callRaw } from '../../support/agenda/client.ts';
 import { type InstanceApi, serveInstances } from '../../support/agenda/instance-api.ts';
+import { makeCommandsNode, nodeToken } from '../../support/commands-node.ts';
+import { startProcess } from '../../support/programs.ts';
 
 type LogsApi = InstanceApi & {
   readonly dir: string;
@@ -116,12 +127,18 @@ describe('the logs of an instance', () => {
 
   it('are 404 where there are none, and where the directory is none', async () => {
     const api = await serveLogs();
-    const none = { status: 404, answer: { error: 'no logs found for app/default' } };
-    expect(await api.ask()).toEqual(none);
+    const told = (dir: string, why = ''): string => `no logs found for app/default in "${dir}"${why}`;
+    const empty = await api.ask();
+    expect(empty).toEqual({ status: 404, answer: { error: expect.stringMatching(/ in "\/[^"]+"$/) } });
     const file = api.put('app__default__file', 'x');
-    for (const dir of ['/no/such/directory', file, join(file, 'below'), `/${'x'.repeat(300)}`]) {
+    for (const [dir, why] of [
+      ['/no/such/directory', ': there is no such directory'],
+      [file, ': it is no directory'],
+      [join(file, 'below'), ': it is no directory'],
+      [`/${'x'.repeat(300)}`, ': its name is too long'],
+    ] as const) {
       const answer = await api.call(`/v1/logs/app/default?dir=${encodeURIComponent(dir)}`);
-      expect([answer.status, answer.text]).toEqual([404, JSON.stringify(none.answer)]);
+      expect([answer.status, answer.text]).toEqual([404, JSON.stringify({ error: told(dir, why) })]);
     }
   });
 
@@ -146,6 +163,41 @@ describe('what lies in a directory of logs', () => {
     expect((await api.ask()).answer.logs.map(({ service }) => service)).toEqual(['hard']);
   });
 
+  it('is left out where it may not be read, and takes no other away', async () => {
+    const node = makeCommandsNode();
+    const dir = join(node.root, 'logs');
+    mkdirSync(dir);
+    for (const name of ['app__one.log', 'app__one__own.log', 'app__two.log']) {
+      writeFileSync(join(dir, name), 'line\n', { mode: 0o600 });
+      if (name !== 'app__one.log') chownSync(join(dir, name), 65_534, 65_534);
+    }
+    // Root as its unit has it: without a capability.
+    const bare = ['--bounding-set=-all', '--inh-caps=-all', '--', inject('reeveBin')];
+    const api = startProcess('setpriv', [...bare, 'api', 'commands', '--listen', '127.0.0.1:0'], node.env);
+    onTestFinished(async () => {
+      api.child.kill('SIGTERM');
+      await api.ended;
+    });
+    let told = '';
+    api.child.stderr.on('data', (chunk: Buffer) => {
+      told += chunk.toString();
+    });
+    await api.waitFor('listening on 127.0.0.1:');
+    const port = Number(/listening on 127\.0\.0\.1:(\d+)/.exec(told)?.[1]);
+    const ask = async (instance: string): Promise<unknown[]> => {
+      const path = `/v1/logs/app/${instance}?dir=${dir}`;
+      const { status, text: said } = await callRaw(port, {
+        path,
+        headers: { 'X-Agenda-Node-Token': nodeToken },
+      });
+      return [status, JSON.parse(said)];
+    };
+    const logs = [{ service: '', file: 'app__one.log', lines: ['line'] }];
+    expect(await ask('one')).toEqual([200, { app: 'app', instance: 'one', logs }]);
+    const error = `cannot read "${join(dir, 'app__two.log')}": EACCES: permission denied`;
+    expect(await ask('two')).toEqual([500, { error }]);
+  });
+
   it.each([
     ['..', '..'],
     ['../../etc', 'passwd'],
@@ -157,7 +209,7 @@ describe('what lies in a directory of logs', () => {
     api.put('app__default.log', 'x\n');
     expect(await api.ask()).toEqual({
       status: 404,
-      answer: { error: `no logs found for ${app}/${instance}` },
+      answer: { error: expect.stringMatching(/^no logs found for .* in "\/[^"]+"$/) },
     });
   });
 

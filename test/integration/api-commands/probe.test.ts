@@ -94,6 +94,15 @@ describe('a probe', () => {
     }
   });
 
+  it('by https of an instance that speaks plain HTTP says so', async () => {
+    const api = await serveInstances();
+    const instance = await startInstance((_, response) => response.end());
+    expect(await probe(api, instance.port, '&scheme=https')).toMatchObject({
+      http_status: 0,
+      error: `cannot reach https://127.0.0.1:${instance.port}: the server does not speak TLS on this port: is it http there, not https?`,
+    });
+  });
+
   it('trusts certificates as the system does', async () => {
     const api = await serveInstances();
     const { server } = createPki(makeTempDir());

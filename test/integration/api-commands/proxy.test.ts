@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type InstanceApi, serveInstances, startInstance } from '../../support/agenda/instance-api.ts';
 import { callApi } from '../../support/api-node.ts';
+import { alterMaster } from '../../support/faulty-master.ts';
 import { startNodeProgram } from '../../support/programs.ts';
 import { readRegistry, startProxy } from '../../support/proxy.ts';
 
@@ -32,6 +33,58 @@ describe('the registration of an instance', () => {
     }
     expect(told).toEqual(['200 old', '200 new', '200 old', '200 new', '200 old', '200 new']);
     expect(readRegistry(proxy)).toBe(`app-1 ${instances[1]?.port}\n`);
+  });
+
+  it('A59, A60: stands whatever a probe has found: who is led there is the gateway’s to decide', async () => {
+    const proxy = await startProxy();
+    const api = await serveInstances({}, { paths: proxy.paths });
+    const sick = await startInstance((_, response) => response.writeHead(500).end('sick'));
+    await put(api, 'app-1', { port: sick.port });
+    for (let count = 0; count < 20; count += 1) {
+      const probe = await api.call(`/v1/probe/app/1?port=${sick.port}`);
+      expect(JSON.parse(probe.text)).toMatchObject({ http_status: 500 });
+    }
+    const answer = await callApi(proxy.port, undefined, { path: '/i/app-1/x' });
+    expect([answer.status, answer.text]).toEqual([500, 'sick']);
+    await sick.stop();
+    const probe = await api.call(`/v1/probe/app/1?port=${sick.port}`);
+    expect(JSON.parse(probe.text)).toMatchObject({ http_status: 0 });
+    expect((await callApi(proxy.port, undefined, { path: '/i/app-1/x' })).status).toBe(502);
+    expect(readRegistry(proxy)).toBe(`app-1 ${sick.port}\n`);
+  });
+
+  it('is answered 500 where HAProxy does not take it, and is in force once it does', async () => {
+    const proxy = await startProxy();
+    const api = await serveInstances({}, { paths: proxy.paths });
+    const instance = await startInstance((_, response) => response.end('it'));
+    let isDeaf = true;
+    await alterMaster(proxy, (request, answer) =>
+      isDeaf && request.includes('get map') ? answer.replaceAll('found=yes', 'found=no') : answer,
+    );
+    const refused = await put(api, 'app-1', { port: instance.port });
+    expect([refused.status, refused.text]).toEqual([
+      500,
+      expect.stringMatching(
+        /^\{"error":"cannot register app-1 with worker \d+ of HAProxy: it has nothing instead of \d+ \(reeve proxy sync\)"\}$/,
+      ),
+    ]);
+    isDeaf = false;
+    expect((await put(api, 'app-1', { port: instance.port })).status).toBe(200);
+    expect((await callApi(proxy.port, undefined, { path: '/i/app-1/x' })).text).toBe('it');
+  });
+
+  it('A72: is answered 500 where HAProxy does not answer: it is registered, and the next sync brings it', async () => {
+    const proxy = await startProxy();
+    const api = await serveInstances({}, { paths: proxy.paths });
+    const [worker = 0] = proxy.workers();
+    process.kill(worker, 'SIGSTOP');
+    const refused = await put(api, 'app-1', { port: 20_001 });
+    process.kill(worker, 'SIGCONT');
+    expect([refused.status, refused.text]).toEqual([
+      500,
+      expect.stringContaining('cannot tell HAProxy that app-1 is at port 20001, as it is registered: '),
+    ]);
+    expect(readRegistry(proxy)).toBe('app-1 20001\n');
   });
 
   it('A77: is kept for the HAProxy that starts next where none runs', async () => {

@@ -3,11 +3,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { mapBounded } from '../../../src/lib/bounded.ts';
 import { callRaw, createAgendaClient } from '../../support/agenda/client.ts';
 import { callApi } from '../../support/api-node.ts';
 import { makeCommandsNode, nodeToken } from '../../support/commands-node.ts';
 import { createPki } from '../../support/ploy/pki.ts';
 import { startProcess } from '../../support/programs.ts';
+import { createRandom } from '../../support/random.ts';
+import { tellFigure } from '../../support/system.ts';
 
 describe('a public address', () => {
   it.each([
@@ -22,6 +25,16 @@ describe('a public address', () => {
       `cannot serve commands on ${told}: that is not private, and there is no TLS (commands.tls)`,
     );
     expect(end.stderr).not.toContain('listening');
+  });
+
+  it.each([
+    [64, '127.0.0.1:99999', 'cannot use --listen "127.0.0.1:99999": its port must be 0 to 65535'],
+    [64, '127.0.0.1', 'cannot use --listen "127.0.0.1": it must be HOST:PORT or :PORT'],
+    [78, 'no..name:7100', 'cannot listen on no..name:7100: its name is not known'],
+    [78, '10.255.255.254:7100', 'cannot listen on 10.255.255.254:7100: this machine has no such address'],
+  ])('ends with %i at --listen %s, in words', async (status, address, told) => {
+    const end = await makeCommandsNode().reeve('api', 'commands', '--listen', address);
+    expect([end.status, end.stderr]).toEqual([status, expect.stringContaining(`${told}\n`)]);
   });
 
   it('that a unit has handed over serves nobody, tells whoever calls so, and does not spin (A11)', async () => {
@@ -114,22 +127,22 @@ describe('an API that cannot serve', () => {
   });
 });
 
-describe('a request that is none', () => {
-  /** What comes back until the connection ends, or nothing has come for a while. */
-  async function send(port: number, bytes: string): Promise<string> {
-    return await new Promise((resolve) => {
-      let answer = '';
-      const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
-      socket.setTimeout(1_500, () => socket.destroy());
-      socket.on('data', (chunk: Buffer) => {
-        answer += chunk.toString();
-      });
-      // Of a connection that is closed with bytes on their way.
-      socket.once('error', () => {});
-      socket.once('close', () => resolve(answer));
+/** What comes back until the connection ends, or nothing has come for a while. */
+async function send(port: number, bytes: string | Buffer): Promise<string> {
+  return await new Promise((resolve) => {
+    let answer = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    socket.setTimeout(1_500, () => socket.destroy());
+    socket.on('data', (chunk: Buffer) => {
+      answer += chunk.toString();
     });
-  }
+    // Of a connection that is closed with bytes on their way.
+    socket.once('error', () => {});
+    socket.once('close', () => resolve(answer));
+  });
+}
 
+describe('a request that is none', () => {
   const head = `Host: a\r\nX-Agenda-Node-Token: ${nodeToken}\r\n`;
   const body = '{"job_id":"smuggled","mode":"shell","shell":"true"}';
   const inner = `POST /v1/jobs HTTP/1.1\r\n${head}Content-Length: ${body.length}\r\n\r\n${body}`;
@@ -171,5 +184,80 @@ describe('a request that is none', () => {
     const answer = await send(port, `GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n${inner}`);
     expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 202']);
     expect(await client.wait('smuggled')).toMatchObject({ status: 'success' });
+  });
+});
+
+describe('a request that has been bent anywhere', () => {
+  const body = '{"job_id":"known","dir":"/","env":["A=b"],"mode":"cmd","name":"/nowhere/x","args":["a"]}';
+  const fields = `Host: a\r\nX-Agenda-Node-Token: ${nodeToken}\r\nContent-Type: application/json\r\n`;
+  const good = `POST /v1/jobs HTTP/1.1\r\n${fields}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const odd = [
+    ...[
+      '\r\n',
+      '\n',
+      '\0',
+      ' ',
+      '\t',
+      ':',
+      '%2f',
+      '%00',
+      '../',
+      '?',
+      '#',
+      '\x7f',
+      '\xff',
+      '"',
+      '\\ud800',
+      '-1',
+    ],
+    ...[
+      'Content-Length: 5\r\n',
+      'Transfer-Encoding: chunked\r\n',
+      'Expect: 100-continue\r\n',
+      'Upgrade: x\r\n',
+    ],
+  ].map((text) => Buffer.from(text, 'latin1'));
+
+  /** The same for each seed. */
+  function bend(seed: number): Buffer {
+    const { below, pick } = createRandom(seed);
+    const at = below(good.length);
+    const bytes = Buffer.from(good);
+    const [before, after] = [bytes.subarray(0, at), bytes.subarray(at)];
+    switch (below(4)) {
+      case 0:
+        bytes[at] = below(256);
+        return bytes;
+      case 1:
+        return Buffer.concat([before, after.subarray(1 + below(12))]);
+      case 2:
+        return Buffer.concat([before, before.subarray(Math.max(0, at - 1 - below(40))), after]);
+      default:
+        return Buffer.concat([before, pick(odd), after]);
+    }
+  }
+
+  it('is answered or cut, makes no command without the token, and ends nothing (A79)', async () => {
+    const node = makeCommandsNode();
+    const { client, port, holder } = await node.serve(60);
+    await client.dispatch(body);
+    const answers = await mapBounded(
+      Array.from({ length: 400 }, (_, index) => bend(index + 1)),
+      32,
+      async (bytes) => ({ bytes, answer: await send(port, bytes) }),
+    );
+    const statuses = answers.map(({ answer }) => /^HTTP\/1\.1 (\d+)/.exec(answer)?.[1] ?? 'cut');
+    const counts = Object.fromEntries(
+      [...new Set(statuses)].sort().map((one) => [one, statuses.filter((other) => other === one).length]),
+    );
+    tellFigure(`400 bent requests: ${JSON.stringify(counts)}`);
+    const allowed = ['202', '400', '401', '404', '405', '408', '413', '417', '431', 'cut'];
+    expect(Object.keys(counts).filter((status) => !allowed.includes(status))).toEqual([]);
+    const strangers = answers.filter(({ bytes }) => !bytes.includes(nodeToken));
+    expect(strangers.length).toBeGreaterThan(10);
+    expect(strangers.filter(({ answer }) => answer.startsWith('HTTP/1.1 202'))).toEqual([]);
+    expect(holder.starts()).toBe(1);
+    expect(holder.log()).not.toMatch(/internal|Error:| at /);
+    expect(await client.look('known')).toMatchObject({ status: 'failed' });
   });
 });

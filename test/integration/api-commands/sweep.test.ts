@@ -3,26 +3,23 @@ import { mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { type CommandsNode, makeCommandsNode, nodeBoot } from '../../support/commands-node.ts';
+import { until } from '../../support/balanced.ts';
+import {
+  aCommandRecord,
+  type CommandsNode,
+  echoRequest,
+  makeCommandsNode,
+  shellRequest,
+} from '../../support/commands-node.ts';
 import { startProcess } from '../../support/programs.ts';
-
-const request = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: 'echo ran' };
-const shell = (id: string, text: string) => ({ job_id: id, dir: '/', mode: 'shell', shell: text });
-const aRecord = (state: object, more: object = {}) => ({
-  ...{ jobId: 'a', generation: 'g-1', acceptedAt: '2026-06-04T03:00:00.000Z', bootId: nodeBoot, state },
-  ...more,
-});
-
-async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-  for (let left = 1_000; !(await what()); left -= 1) {
-    if (left === 0) throw new Error('it has not come');
-    await sleep(20);
-  }
-}
+import { tellFigure } from '../../support/system.ts';
 
 describe('the sweep', () => {
   const ended = (key: string, endedAt: Date, state: object = { kind: 'success' }) =>
-    aRecord({ startedAt: endedAt.toISOString(), endedAt: endedAt.toISOString(), ...state }, { jobId: key });
+    aCommandRecord(
+      { startedAt: endedAt.toISOString(), endedAt: endedAt.toISOString(), ...state },
+      { jobId: key },
+    );
 
   function writeEnded(node: CommandsNode, key: string, endedAt: Date): void {
     node.writeRecord(key, ended(key, endedAt));
@@ -42,11 +39,11 @@ describe('the sweep', () => {
       const fields = readFileSync(`/proc/${runner.pid}/stat`, 'utf8').split(' ');
       const running = {
         kind: 'running',
-        request,
+        request: echoRequest,
         startedAt: ago(6_000).toISOString(),
         runner: { pid: runner.pid, startTime: fields[21] },
       };
-      node.writeRecord('runs', aRecord(running, { jobId: 'runs' }));
+      node.writeRecord('runs', aCommandRecord(running, { jobId: 'runs' }));
       utimesSync(join(node.stateDir, 'commands/runs.json'), ago(6_000), ago(6_000));
       const { client } = await node.serve();
       await client.health();
@@ -69,7 +66,7 @@ describe('the sweep', () => {
   it('goes on while the API does, every half of the time that commands are kept (A43)', async () => {
     const node = makeCommandsNode({ job_retention: '2s' });
     const { client } = await node.serve();
-    await client.dispatch(shell('a', 'true'));
+    await client.dispatch(shellRequest('a', 'true'));
     await client.wait('a');
     const endedAtMs = Date.now();
     await until(() => node.files().length === 0);
@@ -100,28 +97,30 @@ describe('the sweep', () => {
     const askedMs = async (): Promise<number> => {
       const startedAtMs = performance.now();
       expect(await client.look('asked')).toMatchObject({ status: 'success' });
-      return performance.now() - startedAtMs;
+      const tookMs = performance.now() - startedAtMs;
+      // In both parts: who asks without a pause is served faster on a machine that has other work.
+      await sleep(5);
+      return tookMs;
     };
     const quiet: number[] = [];
-    for (let count = 0; count < 200; count += 1) quiet.push(await askedMs());
+    for (let count = 0; count < 400; count += 1) quiet.push(await askedMs());
     for (let index = 0; index < 10_000; index += 1) writeEnded(node, `old-${index}`, old);
     // The next API begins with a sweep.
     process.kill(holder.servicePid() as number, 'SIGTERM');
     await until(() => holder.servicePid() === undefined);
     const busy: number[] = [];
-    const lastMs = performance.now() + 100_000;
+    const lastMs = performance.now() + 240_000;
     while (!holder.log().includes('forgot 10000 old commands')) {
       busy.push(await askedMs());
       if (performance.now() > lastMs) throw new Error('the sweep does not end');
-      await sleep(5);
     }
     const slow = (times: readonly number[]): number =>
       [...times].sort((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? 0;
-    console.log(
+    tellFigure(
       `GET p95: ${slow(quiet).toFixed(1)} ms, during a sweep ${slow(busy).toFixed(1)} ms of ${busy.length}`,
     );
     expect(node.files()).toEqual(['asked.json', 'asked.output']);
     expect(busy.length).toBeGreaterThan(20);
     expect(slow(busy)).toBeLessThan(Math.max(20, slow(quiet) * 3));
-  });
+  }, 300_000);
 });

@@ -35,7 +35,7 @@ async function anApi(options: Parameters<typeof makeApiNode>[0] = {}): Promise<A
 }
 
 /** Whoever starts the job finds it taken, so that its records stay as the API has left them. */
-async function keepFromRunning({ node }: Api, ...ids: string[]): Promise<void> {
+async function keepFromRunning({ node, holder: api }: Api, ...ids: string[]): Promise<void> {
   mkdirSync(join(node.root, 'run/locks'), { recursive: true });
   for (const id of ids) {
     const holder = startProcess('flock', [
@@ -45,6 +45,8 @@ async function keepFromRunning({ node }: Api, ...ids: string[]): Promise<void> {
       'echo held; cat',
     ]);
     onTestFinished(async () => {
+      // With all that it has started: what found the job free now would wait a minute for an engine.
+      await api.stop();
       holder.child.stdin.end();
       await holder.ended;
     });

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { makeActionsNode } from '../../support/actions-node.ts';
+import { type CommandsNode, makeCommandsNode, nodeBoot } from '../../support/commands-node.ts';
 import { makeControlHost } from '../../support/control-host.ts';
 import { edgeId, startEdge, type TestEdge } from '../../support/edge.ts';
 import { engineSocket } from '../../support/engine.ts';
@@ -49,6 +50,14 @@ const actionCommands: Readonly<Record<string, () => Place>> = {
   'deploy-action': makeQuietNode,
   'action dispatch --settle': makeQuietControl,
   'action list': makeQuietControl,
+};
+
+/** The same of commands and of the proxy. */
+const commandsCommands: Readonly<Record<string, (node: CommandsNode) => string[]>> = {
+  'api commands': () => ['api', 'commands', '--listen', '127.0.0.1:0', '--idle', '0.01'],
+  'command run KEY': (one) => ['command', 'run', acceptCommand(one)],
+  'proxy list': () => ['proxy', 'list'],
+  'proxy set INSTANCE PORT': () => ['proxy', 'set', 'chat', '20001'],
 };
 
 const cleaners: (() => void | Promise<void>)[] = [];
@@ -103,6 +112,14 @@ describe('the budget of', () => {
     keepBudget(command, await takeFootprint(place, proxy, words));
   });
 
+  it.each(Object.keys(commandsCommands))('reeve %s is kept', async (command) => {
+    const one = makeCommandsNode();
+    const words = (): string[] => commandsCommands[command]?.(one) ?? [];
+    const place = { ...one, nodeId: 'node-1', storeDir: join(one.root, 'store') };
+    await startProcess(inject('reeveBin'), words(), { ...environmentOf(place), ...one.env }).ended;
+    keepBudget(command, await takeFootprint(place, proxy, words()));
+  });
+
   function keepBudget(command: string, footprint: Footprint): void {
     measured[command] = withHeadroom(footprint);
     if (!updating) expect(overruns(command, footprint)).toEqual([]);
@@ -139,6 +156,17 @@ function makeQuietControl(): Place {
 
 function placeIn(root: string): Place {
   return { root, nodeId: 'no-node', storeDir: join(root, 'store'), stateDir: join(root, 'state') };
+}
+
+/** The same id again, as one that has ended may be used once more. */
+function acceptCommand(one: CommandsNode): string {
+  const request = { jobId: 'c1', dir: '', env: [], mode: 'shell', shell: 'true' };
+  const acceptedAt = new Date().toISOString();
+  one.writeRecord('c1', {
+    ...{ jobId: 'c1', generation: 'g1', acceptedAt, bootId: nodeBoot },
+    state: { kind: 'accepted', request },
+  });
+  return 'c1';
 }
 
 /** One that has nothing to do, with the balancer that asks for more. */

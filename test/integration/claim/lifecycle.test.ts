@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { until } from '../../support/balanced.ts';
 import { makeClaimNode } from '../../support/claim-node.ts';
 import { askDocker } from '../../support/node.ts';
 import { makeKsuid, readLines } from '../../support/ploy/jobs.ts';
@@ -108,15 +109,25 @@ it('P48 P50 P51 P54 claims a job, runs it, sends its log and its end', async () 
 
 it('P7 P56 never has more containers than its concurrency', async () => {
   const node = await makeClaimNode({ concurrency: 4 });
-  const jobs = Array.from({ length: 5 }, () => node.ploy.queueJob({ command: 'sleep 2' }));
-  const program = node.start('claim', '--window', '6');
+  const command = 'while [ ! -e /tmp/go ]; do sleep 0.1; done';
+  const jobs = Array.from({ length: 5 }, () => node.ploy.queueJob({ command }));
+  const program = node.start('claim', '--window', '60');
   let most = 0;
-  let isOver = false;
-  const ended = program.ended.finally(() => {
-    isOver = true;
-  });
-  while (!isOver) most = Math.max(most, (await node.containers()).length);
-  expect((await ended).status).toBe(0);
+  const look = async (): Promise<string[]> => {
+    const containers = await node.containers();
+    most = Math.max(most, containers.length);
+    return containers;
+  };
+  await until(async () => (await look()).length >= 4);
+  expect(jobs.map(({ status }) => status).sort()).toEqual(['Queued', ...Array(4).fill('Running')]);
+  await until(async () => {
+    // Where it has started and not ended yet.
+    for (const id of await look())
+      await askDocker(node.socket, ['exec', id, 'touch', '/tmp/go']).catch(() => '');
+    return jobs.every(({ completions }) => completions.length > 0);
+  }, 60_000);
+  program.child.kill('SIGTERM');
+  expect((await program.ended).status).toBe(143);
   expect(most).toBe(4);
   expect(jobs.map(({ status }) => status)).toEqual(Array.from({ length: 5 }, () => 'Success'));
 });

@@ -1,17 +1,20 @@
 // `reeve command run` by itself: what it does to its machine, to a full disk, and to a command that does not end.
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, inject, it } from 'vitest';
 import { lookAtCommand } from '../../../src/lib/commands/look.ts';
 import { runCommandById } from '../../../src/lib/commands/run.ts';
+import { until } from '../../support/balanced.ts';
 import { contextOf } from '../../support/commands-context.ts';
 import { type CommandsNode, makeCommandsNode, nodeBoot } from '../../support/commands-node.ts';
+import { isAskingDead, mountDead } from '../../support/dead-disk.ts';
 import { fillDisk, mountSmall } from '../../support/full-disk.ts';
 import { startProcess } from '../../support/programs.ts';
+import { tellFigure } from '../../support/system.ts';
 
-function accept(node: CommandsNode, text: string): void {
-  const request = { jobId: 'a', dir: '/', env: [], mode: 'shell', shell: text };
+function accept(node: CommandsNode, text: string, dir = '/'): void {
+  const request = { jobId: 'a', dir, env: [], mode: 'shell', shell: text };
   const acceptedAt = new Date().toISOString();
   node.writeRecord('a', {
     jobId: 'a',
@@ -24,13 +27,6 @@ function accept(node: CommandsNode, text: string): void {
 
 const stateOf = (node: CommandsNode): Record<string, unknown> =>
   node.record('a')['state'] as Record<string, unknown>;
-
-async function until(what: () => boolean): Promise<void> {
-  for (let left = 1_000; !what(); left -= 1) {
-    if (left === 0) throw new Error('it has not come');
-    await sleep(20);
-  }
-}
 
 describe('reeve command run', () => {
   it('ends a command that takes too long, with all that it has started (A50)', async () => {
@@ -64,6 +60,21 @@ describe('reeve command run', () => {
     await running.ended;
     expect(stateOf(node)).toMatchObject({
       ...{ kind: 'failed', exitCode: -1, error: 'interrupted: its unit was stopped' },
+    });
+  });
+
+  it.each([
+    ['4294967295', '100'],
+    ['100', '4294967295'],
+  ])('does not stay root for a user whose numbers say so: %s and %s', async (uid, gid) => {
+    const node = makeCommandsNode({ user: 'other' });
+    accept(node, 'id -u');
+    writeFileSync(join(node.root, 'getent'), `#!/bin/sh\necho other:x:${uid}:${gid}::/:/bin/sh\n`);
+    chmodSync(join(node.root, 'getent'), 0o755);
+    const env = { ...node.env, PATH: `${node.root}:${process.env['PATH']}` };
+    expect((await startProcess(inject('reeveBin'), ['command', 'run', '--', 'a'], env).ended).status).toBe(0);
+    expect(stateOf(node)).toMatchObject({
+      ...{ kind: 'failed', error: 'cannot run commands as "other": nobody can have its numbers' },
     });
   });
 
@@ -119,11 +130,11 @@ describe('reeve command run', () => {
       '...[truncated]...\nx',
       'xend\n',
     ]);
-    console.log(`memory of a command that prints 1 GB: ${(mostKb / 1024).toFixed(0)} MB`);
+    tellFigure(`memory of a command that prints 1 GB: ${(mostKb / 1024).toFixed(0)} MB`);
     expect(mostKb).toBeLessThan(200 * 1024);
   });
 
-  it('tells how a command ended once a full disk has room again', async () => {
+  it('tells how a command ended, and what it said, once a full disk has room again', async () => {
     const node = makeCommandsNode();
     mountSmall(node.stateDir, 'size=512k');
     mkdirSync(join(node.stateDir, 'commands'));
@@ -133,11 +144,13 @@ describe('reeve command run', () => {
     await until(() => 'group' in stateOf(node));
     const makeRoom = fillDisk(node.stateDir);
     writeFileSync(go, '');
-    await running.waitFor('waits for its record');
+    await running.waitFor('waits for its');
     expect(stateOf(node)['kind']).toBe('running');
     makeRoom();
     expect((await running.ended).status).toBe(0);
-    expect(stateOf(node)).toMatchObject({ kind: 'failed', exitCode: 3, error: 'exit status 3' });
+    expect(await lookAtCommand(await contextOf(node), 'a')).toEqual({
+      ...{ status: 'failed', exit_code: 3, error: 'exit status 3', output: 'printed\n' },
+    });
     expect(readdirSync(join(node.stateDir, 'commands')).filter((name) => name.startsWith('.'))).toEqual([]);
   });
 
@@ -148,6 +161,33 @@ describe('reeve command run', () => {
     writeFileSync(join(node.stateDir, 'commands/a.json'), '{}');
     expect(await node.reeve('command', 'run', '--', 'a')).toMatchObject({ status: 65 });
     expect(readFileSync(join(node.stateDir, 'commands/a.json'), 'utf8')).toBe('{}');
+  });
+
+  it('ends with its command, whose directory is on a disk that never answers', async () => {
+    const node = makeCommandsNode();
+    const dir = join(node.root, 'dead');
+    mountDead(dir);
+    accept(node, 'true', dir);
+    const running = startProcess(inject('reeveBin'), ['command', 'run', '--', 'a'], node.env);
+    await until(() => isAskingDead(running.pid));
+    running.child.kill('SIGTERM');
+    await running.ended;
+    expect(stateOf(node)).toMatchObject({ kind: 'failed', error: 'interrupted: its unit was stopped' });
+  });
+
+  it.each([
+    ['is damaged', 'commands: {', /reeve\.yaml/],
+    ['is gone', undefined, /^cannot read .*reeve\.yaml: /],
+    ['has no such section', '{}', /^section commands is missing/],
+    ['has a wrong key', '{"commands":{"token":"x","machine_id":7,"user":5}}', /commands\.user/],
+  ] as const)('fails the command where the configuration %s, and says so', async (_, text, told) => {
+    const node = makeCommandsNode();
+    accept(node, 'true');
+    if (text === undefined) rmSync(node.configFile);
+    else writeFileSync(node.configFile, text);
+    const { status } = await node.reeve('command', 'run', '--', 'a');
+    expect(status).toBe(78);
+    expect(stateOf(node)).toMatchObject({ kind: 'failed', exitCode: -1, error: expect.stringMatching(told) });
   });
 
   it('is busy where another one has the command, and says so with 75', async () => {

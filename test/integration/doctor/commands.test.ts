@@ -1,9 +1,10 @@
 // `reeve doctor` on a machine that takes commands: a real process, a strict control plane, and a real HAProxy.
-import { chmodSync, copyFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type CommandsMachine, makeCommandsMachine } from '../../support/agenda/machine.ts';
-import { createPki } from '../../support/ploy/pki.ts';
+import { createPki, writeRsaKey } from '../../support/ploy/pki.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
@@ -36,10 +37,10 @@ describe('doctor, where commands are taken', () => {
   });
 
   it('expects heartbeats, which keep the proxy, where no control plane is named as well', async () => {
-    const commands = { central_base_url: '', heartbeat_interval: '1s' };
+    const commands = { central_base_url: '', heartbeat_interval: '30s' };
     const machine = await makeCommandsMachine({ commands });
     expect(told(await examine(machine, 'runs'))).toEqual([
-      'warning: heartbeat has had no good run yet, and one is due every 1s',
+      'warning: heartbeat has had no good run yet, and one is due every 30s',
     ]);
     await machine.reeve('heartbeat');
     expect(told(await examine(machine, 'runs'))).toEqual(['ok: 1 concern in order']);
@@ -53,6 +54,8 @@ describe('doctor, where commands are taken', () => {
     expect(await examine(machine, 'commands')).toMatchObject([
       { level: 'failure', what, fix: `${fix} ${ours}` },
     ]);
+    chmodSync(ours, 0o644);
+    expect(told(await examine(machine, 'config')), 'in one line').toEqual(['ok: valid']);
     const seed = machine.write('etc/agenda-node.yaml', 'machine_id: 7\ntoken: tok-3f9c\n');
     chmodSync(seed, 0o644);
     machine.write('etc/reeve.yaml', { commands: { file: 'agenda-node.yaml' } });
@@ -117,6 +120,43 @@ describe('doctor, where commands are taken', () => {
     ]);
   });
 
+  it.each([
+    ['missing', 'it cannot be read: ENOENT: no such file or directory'],
+    ['none at all', 'it is damaged, or none'],
+    ['that of another certificate', 'it is not the one of the certificate'],
+    ['of another kind than the certificate', 'it is not the one of the certificate'],
+  ])('tells of a key of the API’s certificate that is %s', async (which, problem) => {
+    const pki = createPki(makeTempDir());
+    const key = join(makeTempDir(), 'api.key');
+    if (which === 'none at all') writeFileSync(key, 'junk', { mode: 0o600 });
+    if (which === 'that of another certificate') copyFileSync(pki.node.key, key);
+    if (which === 'of another kind than the certificate') writeRsaKey(key);
+    const machine = await makeCommandsMachine({
+      commands: { tls: { cert_path: pki.server.cert, key_path: key } },
+    });
+    expect((await examine(machine, 'certificates')).slice(1)).toEqual([
+      {
+        ...{ check: 'certificates', level: 'failure', where: key },
+        what: `the key of a certificate: ${problem}`,
+        fix: `put the key of ${pki.server.cert} there, or correct its path in commands.tls`,
+      },
+    ]);
+  });
+
+  it('names the setting of a certificate of theirs that is missing or damaged, and not its key', async () => {
+    const pki = createPki(makeTempDir());
+    const damaged = join(makeTempDir(), 'ca.pem');
+    writeFileSync(damaged, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+    const machine = await makeCommandsMachine({
+      commands: { tls: { cert_path: '/nowhere/api.crt', key_path: pki.server.key, ca_path: damaged } },
+    });
+    const fix = 'put a certificate there, or correct its path in commands.tls';
+    expect(await examine(machine, 'certificates')).toMatchObject([
+      { where: '/nowhere/api.crt', what: expect.stringContaining('ENOENT'), fix },
+      { where: damaged, what: 'it cannot be used: it is damaged, or none', fix },
+    ]);
+  });
+
   it('says nothing of commands where there are none', async () => {
     const machine = await makeCommandsMachine();
     machine.write('etc/reeve.yaml', { cluster: { nodeId: 'web-1' } });
@@ -124,6 +164,14 @@ describe('doctor, where commands are taken', () => {
     expect(await examine(machine, 'proxy')).toEqual([]);
   });
 });
+
+/** A socket whose server has been killed: its file is still there, and nobody listens. */
+async function leaveSocket(path: string): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(`${path}.bound`, resolve));
+  renameSync(`${path}.bound`, path);
+  await new Promise((resolve) => server.close(resolve));
+}
 
 describe('doctor, about the proxy', () => {
   it('tells whether it runs, and of its tunnels', async () => {
@@ -135,6 +183,24 @@ describe('doctor, about the proxy', () => {
     const proxy = await startProxy();
     const env = { REEVE_RUN: proxy.paths.runDir };
     expect(told(await examine(machine, 'proxy', env))).toEqual(['ok: HAProxy answers, 0 tunnels']);
+  });
+
+  it('tells of one that hangs, and of a socket that nobody listens on any more, not of its own end', async () => {
+    const machine = await makeCommandsMachine();
+    const proxy = await startProxy();
+    const env = { REEVE_RUN: proxy.paths.runDir };
+    const [worker = 0] = proxy.workers();
+    process.kill(worker, 'SIGSTOP');
+    try {
+      expect(told(await examine(machine, 'proxy', env))).toEqual([
+        `failure: cannot ask HAProxy on ${JSON.stringify(proxy.at.masterSocket)}: no answer within 4s`,
+      ]);
+    } finally {
+      process.kill(worker, 'SIGCONT');
+    }
+    await proxy.kill();
+    await leaveSocket(proxy.at.masterSocket);
+    expect(told(await examine(machine, 'proxy', env))).toEqual(['failure: nothing listens there']);
   });
 
   it('tells of a backend host that is not known (A13, A18)', async () => {

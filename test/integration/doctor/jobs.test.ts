@@ -31,12 +31,13 @@ describe('doctor, where jobs are taken', () => {
     chmodSync(machine.files.token, 0o640);
     const findings = await examine(machine, 'jobs');
     expect(findings[0]).toBe('failure: the token can be read by others');
-    expect(findings[1]).toMatch(/the key is not the one of the certificate$/);
+    expect(findings[1]).toMatch(/its key is not the one of the certificate$/);
   });
 
   it.each([
     ['key', 'its key is damaged, or none'],
-    ['cert', 'it or its authority is damaged, or none'],
+    ['cert', 'it is damaged, or none'],
+    ['ca', 'its authority is damaged, or none'],
   ] as const)('names a %s that is none in words', async (file, words) => {
     const machine = await makeJobsMachine();
     writeSecret(machine.files[file], 'junk');

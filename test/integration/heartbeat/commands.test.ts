@@ -188,6 +188,16 @@ describe('a machine of commands', () => {
     expect(machine.central.requests).toEqual([]);
   });
 
+  it.each(['status', 'proxy list', 'proxy set a 9', 'config show'])(
+    'A35: is not warned of that with each `reeve %s`',
+    async (line) => {
+      const machine = await makeCommandsMachine({ commands: { central_base_url: '' } });
+      const { status, stderr } = await machine.reeve(...line.split(' '));
+      expect([status, stderr]).toEqual([0, '']);
+      expect((await machine.reeve('config', 'check')).stdout).toContain('central_base_url is empty');
+    },
+  );
+
   it('A33: with a cluster that does not live tells its control plane, and fails for the other alone', async () => {
     const machine = await makeCommandsMachine({ sections: { cluster: { nodeId: 'web-1' } } });
     machine.write('state/published.json', {

@@ -1,46 +1,12 @@
 // How jobs end that do not simply run: cancelled, refused, broken, told to stop, unheard.
 import { describe, expect, it, vi } from 'vitest';
-import { type JobRuns, makeJobRuns } from '../../support/job-runs.ts';
+import { makeJobRuns, startRunning } from '../../support/job-runs.ts';
 import { askDocker, inspectAll } from '../../support/node.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
 
 const idOf = (job: PloyJob): string => job.payload.job_id;
 
-async function startRunning(runs: JobRuns, job: PloyJob) {
-  const program = runs.start(['job', 'run', idOf(job), '--json']);
-  await runs.ploy.waitUntil('its first line', () => job.chunks.size > 0);
-  const [container = ''] = await runs.containers(job);
-  return { program, container };
-}
-
 describe('a job that is cancelled', () => {
-  it.each(['the server', 'an operator'])(
-    'P58, P60: by %s is noticed within 4 s, its container gone within 10 s',
-    async (who) => {
-      const runs = await makeJobRuns();
-      const job = runs.claim({ command: 'trap "" TERM; echo begun; while :; do sleep 1; done' });
-      const { program } = await startRunning(runs, job);
-      const askedAtMs = Date.now();
-      if (who === 'the server') runs.ploy.cancelJob(idOf(job));
-      else {
-        const cancel = { version: 1, at: new Date().toISOString(), reason: 'enough', by: 'operator' };
-        runs.write(`state/jobs/${idOf(job)}/cancel.json`, cancel);
-      }
-      const end = await program.ended;
-      const goneMs = Date.now() - askedAtMs;
-      expect(end.status).toBe(0);
-      const cancelled = runs.record(job, 'progress.json')['cancelled'] as { at: string };
-      const noticedMs = Date.parse(cancelled.at) - askedAtMs;
-      console.log(`figure: cancelled by ${who}: noticed after ${noticedMs} ms, gone after ${goneMs} ms`);
-      expect(noticedMs).toBeLessThan(4000);
-      expect(goneMs).toBeLessThan(10_000);
-      expect(await runs.containers(job)).toEqual([]);
-      expect(runs.record(job, 'completion.json')['body']).toMatchObject({ status: 'Cancelled' });
-      expect(runs.record(job, 'completion.json')['body']).not.toHaveProperty('exit_code');
-      expect(runs.ploy.state.violations).toEqual([]);
-    },
-  );
-
   it('P58: before its container starts never starts it', async () => {
     const runs = await makeJobRuns();
     const job = runs.claim({ command: 'echo begun' });

@@ -45,7 +45,7 @@ describe('what a job has left', () => {
     for (let round = 0; round < 6; round += 1) {
       const job = runs.claim({ command: 'true' });
       const startedAtMs = Date.now();
-      const end = await runs.startShipped(['job', 'run', idOf(job), '--json']).ended;
+      const end = await runs.start(['job', 'run', idOf(job), '--json']).ended;
       const totalMs = Date.now() - startedAtMs;
       const { steps } = JSON.parse(end.stdout) as { steps: { name: string; ms: number }[] };
       const ms = (name: string): number => steps.find((step) => step.name === name)?.ms ?? 0;

@@ -44,7 +44,7 @@ describe('P51, job_resources: what a job has used', () => {
     const proxy = await startEngineProxy(engineSocket());
     const runs = await makeJobRuns(proxy.socket);
     const job = runs.claim({ command: 'true' });
-    const end = await runs.startShipped(['job', 'run', idOf(job), '--json']).ended;
+    const end = await runs.start(['job', 'run', idOf(job), '--json']).ended;
     expect(end.status).toBe(0);
     const { steps } = JSON.parse(end.stdout) as { steps: { name: string; ms: number }[] };
     const waitMs = steps.find(({ name }) => name === 'wait')?.ms ?? 0;

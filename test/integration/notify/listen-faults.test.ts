@@ -18,6 +18,8 @@ async function startHearing(
   const ear = startEar(notified.proxy.endpoint, notified.cloud.env, { name, windowMs });
   const QueueUrl = await notified.queues.url(name);
   await expect.poll(() => ear.lines, limit).toEqual([`info: 1 message on queue ${name}: woke reconcile`]);
+  // Or the first fault of a test would meet its deletion.
+  await expect.poll(() => notified.queues.messages(name), limit).toEqual({ all: 0, hidden: 0 });
   ear.clearWakes();
   const send = (): Promise<unknown> =>
     notified.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: 'x' }));

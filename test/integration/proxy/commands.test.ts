@@ -1,10 +1,11 @@
 // `reeve proxy ...` as people and units call it: words, exit codes, documents.
 import { describe, expect, it } from 'vitest';
-import { drainProxy } from '../../../src/lib/proxy/drain.ts';
+import { drainProxy, endDrain } from '../../../src/lib/proxy/drain.ts';
+import { removeInstance } from '../../../src/lib/proxy/set.ts';
 import { type CommandsMachine, makeCommandsMachine } from '../../support/agenda/machine.ts';
 import { startBackendServer } from '../../support/backend-servers.ts';
 import { alterMaster } from '../../support/faulty-master.ts';
-import { startProxy, type TestProxy } from '../../support/proxy.ts';
+import { readRegistry, startProxy, type TestProxy } from '../../support/proxy.ts';
 import { askProxy, openTunnel } from '../../support/proxy-client.ts';
 
 async function start(commands: Readonly<Record<string, unknown>> = {}): Promise<{
@@ -50,6 +51,35 @@ describe('reeve proxy', () => {
     expect([end.status, end.stderr]).toEqual([status, expect.stringContaining(told)]);
   });
 
+  it('says of a HAProxy that does not answer what stands already, and what brings it (A72)', async () => {
+    const { machine, proxy } = await start();
+    await proxy.set('b', 20_002);
+    const [worker = 0] = proxy.workers();
+    process.kill(worker, 'SIGSTOP');
+    const told = '; `reeve proxy sync` brings it, or the next heartbeat\n';
+    const set = await machine.reeve('proxy', 'set', 'a', '20001');
+    expect([set.status, set.stderr]).toEqual([69, expect.stringContaining(told)]);
+    expect(set.stderr).toContain('cannot tell HAProxy that a is at port 20001, as it is registered: ');
+    const hasty = () => ({ ...proxy.ctx, signal: AbortSignal.timeout(500) });
+    await expect(removeInstance(hasty(), 'b')).rejects.toThrow(
+      'cannot tell HAProxy that b is gone, as it is from the registry: ',
+    );
+    await expect(endDrain(hasty())).rejects.toThrow(
+      'cannot tell HAProxy that the drain is over, as its file says: ',
+    );
+    process.kill(worker, 'SIGCONT');
+    expect(readRegistry(proxy)).toBe('a 20001\n');
+  });
+
+  it('tells a repair once, and sums it up in its answer', async () => {
+    const { machine, proxy } = await start();
+    await proxy.set('a', 20_001);
+    await proxy.tell(`set map ${proxy.at.instancesMap} a 9`);
+    const { stdout, stderr } = await machine.reeve('proxy', 'sync');
+    expect(stdout).toBe('HAProxy has 1 instance; repaired: 1\n');
+    expect(stderr.match(/a had 9 instead of 20001/g)).toHaveLength(1);
+  });
+
   it('drains as its unit stops, within proxy_drain_timeout, and takes tunnels again (A25, A70)', async () => {
     const { machine, proxy } = await start({ proxy_drain_timeout: '300ms' });
     const instance = await startBackendServer('it');
@@ -58,10 +88,20 @@ describe('reeve proxy', () => {
     const end = await machine.reeve('proxy', 'drain', '--json');
     expect([end.status, JSON.parse(end.stdout)]).toEqual([
       0,
-      { version: 1, command: 'proxy drain', outcome: 'done', tunnels: 1, ended: 0, forced: 1 },
+      {
+        version: 1,
+        command: 'proxy drain',
+        outcome: 'done',
+        tunnels: 1,
+        ended: 0,
+        forced: 1,
+        draining: true,
+      },
     ]);
     expect(end.stderr).toContain('tunnels closed by force after 300ms: 1');
     await expect(openTunnel(proxy.port, '/i/a/')).rejects.toThrow(' 503 ');
+    const over = await machine.reeve('proxy', 'drain', '--end', '--json');
+    expect(JSON.parse(over.stdout)).toMatchObject({ outcome: 'done', running: true, draining: false });
     expect((await machine.reeve('proxy', 'drain', '--end')).stdout).toBe('new tunnels are taken\n');
     expect(await (await openTunnel(proxy.port, '/i/a/')).say('x')).toBe('it: x');
   });

@@ -7,7 +7,7 @@ import { syncProxy } from '../../../src/lib/proxy/sync.ts';
 import { countTunnels } from '../../../src/lib/proxy/tunnels.ts';
 import { type BackendServer, startBackendServer } from '../../support/backend-servers.ts';
 import { until } from '../../support/balanced.ts';
-import { startProxy, type TestProxy } from '../../support/proxy.ts';
+import { startProxy, type TestProxy, untilDraining } from '../../support/proxy.ts';
 import { askProxy, openTunnel, type ProxyTunnel, upgradeFields } from '../../support/proxy-client.ts';
 
 const commands = { proxyBackendHost: '127.0.0.1', proxyDrainTimeoutMs: 30_000 };
@@ -33,10 +33,6 @@ async function openMany(port: number, count: number): Promise<ProxyTunnel[]> {
 const total = async ({ ctx }: TestProxy): Promise<number> => (await countTunnels(ctx)).total;
 
 /** As the current worker says, and so the old ones, which are told in the same breath. */
-async function untilDraining(proxy: TestProxy): Promise<void> {
-  await until(async () => (await proxy.tell(`get map ${proxy.at.flagsMap} drain`)).includes('value="on"'));
-}
-
 describe('active tunnels', () => {
   it('are those relayed now, and no plain requests (A65, A66)', async () => {
     const { proxy } = await startWithInstance();
@@ -132,8 +128,11 @@ describe('a drain', () => {
     const end = await drainProxy(proxy.ctx, { boundMs: 1_000 });
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1_000);
     expect(end).toMatchObject({
-      text: ['drained: tunnels that ended by themselves: 0; closed by force: 6'],
-      data: { tunnels: 6, ended: 0, forced: 6 },
+      text: [
+        'drained: tunnels that ended by themselves: 0; closed by force: 6',
+        'new tunnels are refused until `reeve proxy drain --end`, or a start of reeve-proxy.service',
+      ],
+      data: { tunnels: 6, ended: 0, forced: 6, draining: true },
     });
     await until(() => [...before, ...after].every((tunnel) => !tunnel.isOpen()));
     expect(await total(proxy)).toBe(0);
@@ -167,7 +166,7 @@ describe('a drain', () => {
       await until(() => gone?.isOpen() === false);
       const startedAt = performance.now();
       const { data } = await drainProxy(proxy.ctx, { boundMs: 300 });
-      expect(data).toEqual({ tunnels: 3, ended: 0, forced: 3 });
+      expect(data).toEqual({ tunnels: 3, ended: 0, forced: 3, draining: true });
       expect(performance.now() - startedAt).toBeLessThan(4_000);
       expect(await total(proxy)).toBe(0);
     },
@@ -176,7 +175,22 @@ describe('a drain', () => {
   it('of a HAProxy that does not run has nothing to do', async () => {
     const { proxy } = await startWithInstance();
     await proxy.stop();
-    expect(await drainProxy(proxy.ctx, { boundMs: 60_000 })).toMatchObject({ outcome: 'nothing-to-do' });
+    expect(await drainProxy(proxy.ctx, { boundMs: 60_000 })).toEqual({
+      outcome: 'nothing-to-do',
+      text: ['reeve-proxy.service does not run: there are no tunnels, and its start takes new ones'],
+      data: { tunnels: 0, ended: 0, forced: 0, draining: false },
+    });
+    expect(await listInstances(proxy.ctx)).toMatchObject({ data: { running: false, draining: false } });
+  });
+
+  it('of a HAProxy that was killed is over, as its start ends it', async () => {
+    const { proxy } = await startWithInstance();
+    await drainProxy(proxy.ctx, { boundMs: 0 });
+    await proxy.kill();
+    expect(await listInstances(proxy.ctx)).toMatchObject({
+      text: expect.arrayContaining(['HAProxy does not run']),
+      data: { running: false, draining: false },
+    });
   });
 
   it('that is interrupted leaves tunnels alone and says what it leaves', async () => {
@@ -214,7 +228,7 @@ describe('1,000 open WebSockets', () => {
     const startedAt = performance.now();
     const end = await draining;
 
-    expect(end.data).toEqual({ tunnels: 1050, ended: 120, forced: 930 });
+    expect(end.data).toEqual({ tunnels: 1050, ended: 120, forced: 930, draining: true });
     expect(performance.now() - startedAt).toBeLessThan(10_000);
     await until(() => tunnels.every((tunnel) => !tunnel.isOpen()));
     await until(() => instance.tunnels() === 0);

@@ -95,7 +95,7 @@ describe('a drain', () => {
       return looks === 3 && request.includes('show stat') ? odd : answer;
     });
     const { result, tookMs } = await measure(() => drainProxy(proxy.ctx, { boundMs: 1_500 }));
-    expect(result.data).toEqual({ tunnels: 3, ended: 0, forced: 3 });
+    expect(result.data).toEqual({ tunnels: 3, ended: 0, forced: 3, draining: true });
     expect(tookMs).toBeGreaterThanOrEqual(1_500);
     expect(looks).toBeGreaterThan(4);
     await until(() => tunnels.every((tunnel) => !tunnel.isOpen()));
@@ -110,7 +110,7 @@ describe('a drain', () => {
       return looks > 1 ? await new Promise<undefined>(() => {}) : answer;
     });
     const { result, tookMs } = await measure(() => drainProxy(proxy.ctx, { boundMs: 1_000 }));
-    expect(result.data).toEqual({ tunnels: 3, ended: 0, forced: 3 });
+    expect(result.data).toEqual({ tunnels: 3, ended: 0, forced: 3, draining: true });
     expect(tookMs).toBeLessThan(8_000);
     await until(() => tunnels.every((tunnel) => !tunnel.isOpen()));
   });
@@ -124,7 +124,7 @@ describe('a drain', () => {
       return orders === 1 ? undefined : answer;
     });
     const { data } = await drainProxy(proxy.ctx, { boundMs: 200 });
-    expect(data).toEqual({ tunnels: 3, ended: 0, forced: 3 });
+    expect(data).toEqual({ tunnels: 3, ended: 0, forced: 3, draining: true });
     expect(orders).toBe(2);
     await until(() => tunnels.every((tunnel) => !tunnel.isOpen()));
   });
@@ -140,7 +140,7 @@ describe('a drain', () => {
     const { result, tookMs } = await draining;
     lock.release();
     expect(performance.now() - toldAt).toBeGreaterThanOrEqual(1_900);
-    expect(result.data).toEqual({ tunnels: 2, ended: 0, forced: 2 });
+    expect(result.data).toEqual({ tunnels: 2, ended: 0, forced: 2, draining: true });
     expect(tookMs).toBeLessThan(12_000);
     expect(readFileSync(proxy.at.flagsMap, 'utf8')).toBe('drain on\n');
     expect(proxy.warnings[0]).toMatch(/^the drain goes on without the lock: lock proxy is held by /);

@@ -1,6 +1,7 @@
 // What a client may try so that proxy and instance read a request differently, and names that are paths: the corpus. An instance
 // must never get a request that the proxy has not seen as one, and never one of another instance's.
 import { describe, expect, it } from 'vitest';
+import { drainProxy } from '../../../src/lib/proxy/drain.ts';
 import { startProxy, type TestProxy } from '../../support/proxy.ts';
 import { askRaw, parseAnswer } from '../../support/proxy-client.ts';
 import { type RawBackend, startRawBackend } from '../../support/raw-backend.ts';
@@ -26,6 +27,9 @@ const refused: readonly (readonly [what: string, status: number, bytes: string])
   ['a blank before a colon', 400, `${head}Content-Length : 4\r\n\r\nabcd`],
   ['a vertical tab in a name', 400, `${head}Transfer-Encoding\v: chunked\r\n\r\n0\r\n\r\n`],
   ['a bare carriage return in a field', 400, `${head}X: a\rContent-Length: 4\r\n\r\nabcd`],
+  ['a NUL in a field', 400, `${head}X: a\0b\r\nContent-Length: 4\r\n\r\nabcd`],
+  ['a NUL in the host', 400, 'GET /i/a/x HTTP/1.1\r\nHost: gateway.test\0.a\r\n\r\n'],
+  ['a NUL in the last field', 400, `${head}Content-Length: 0\r\nX: a\0\r\n\r\n`],
   ['a field without a colon', 400, `${head}Content-Length 4\r\n\r\nabcd`],
   ['a field without a name', 400, `${head}: 4\r\n\r\n`],
   ['a chunk size that is none', 400, `${head}Transfer-Encoding: chunked\r\n\r\nxyz\r\nabc\r\n0\r\n\r\n`],
@@ -141,6 +145,17 @@ async function start(): Promise<{ proxy: TestProxy; instance: RawBackend; other:
 
 const quietMs = 250;
 
+/** Of a protocol that HAProxy does not know, with a request behind it that is sent before any answer. */
+function sendUpgrade({ port }: TestProxy, name: string): Promise<string> {
+  const upgrade = `GET /i/${name}/x HTTP/1.1\r\nHost: g\r\nConnection: upgrade\r\nUpgrade: tcp\r\n\r\n`;
+  return askRaw(port, `${upgrade}${behind}`, quietMs);
+}
+const behind = 'GET /i/other/smuggled HTTP/1.1\r\nHost: g\r\n\r\n';
+
+function firstLines({ heads }: RawBackend): (string | undefined)[] {
+  return heads.map((seen) => seen.split('\r\n')[0]);
+}
+
 describe('a request that could be read in two ways', () => {
   it.each(refused)('is refused: %s', async (_, status, bytes) => {
     const { proxy, instance } = await start();
@@ -156,7 +171,7 @@ describe('a request that could be read in two ways', () => {
       const text = await askRaw(proxy.port, `${bytes}${smuggled}`, quietMs);
       // The second one is off the prefix: answered by the proxy, if at all, and never seen by the instance.
       expect(text.match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 200', ...(isKept ? ['HTTP/1.1 404'] : [])]);
-      expect(instance.heads.map((seen) => seen.split('\r\n')[0])).toEqual(['POST /x HTTP/1.1']);
+      expect(firstLines(instance)).toEqual(['POST /x HTTP/1.1']);
       expect(instance.received()).not.toContain('smuggled');
       expect(
         /^content-length/im.test(instance.heads[0] ?? '') &&
@@ -173,12 +188,35 @@ describe('a request that could be read in two ways', () => {
     expect(instance.heads).toEqual([]);
   });
 
-  it('in an upgrade stays one: what comes after it before the answer is that tunnel’s, or nobody’s', async () => {
-    const { proxy, instance, other } = await start();
-    const upgrade = 'GET /i/a/x HTTP/1.1\r\nHost: g\r\nConnection: upgrade\r\nUpgrade: tcp\r\n\r\n';
-    await askRaw(proxy.port, `${upgrade}GET /i/other/smuggled HTTP/1.1\r\nHost: g\r\n\r\n`, quietMs);
-    expect(instance.received()).not.toContain('smuggled');
+  it('behind an upgrade that its instance takes is that tunnel’s, byte for byte, and nobody else’s', async () => {
+    const { proxy, other } = await start();
+    const taking = await startRawBackend('127.0.0.1', { upgrades: true });
+    await proxy.set('taking', taking.port);
+    const text = await sendUpgrade(proxy, 'taking');
+    // As the instance got it: it sends back what it is told.
+    expect(text).toBe(
+      `HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: tcp\r\n\r\n${behind}`,
+    );
+    expect(firstLines(taking)).toEqual(['GET /x HTTP/1.1']);
     expect(other.heads).toEqual([]);
+  });
+
+  it('behind an upgrade that its instance refuses is a request of its own, which that instance never sees', async () => {
+    const { proxy, instance, other } = await start();
+    const text = await sendUpgrade(proxy, 'a');
+    expect(text.match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200']);
+    expect(firstLines(instance)).toEqual(['GET /x HTTP/1.1']);
+    expect(instance.received()).not.toContain('smuggled');
+    expect(firstLines(other)).toEqual(['GET /smuggled HTTP/1.1']);
+  });
+
+  it('behind an upgrade that a drain refuses is a request of its own, and its instance sees none of it', async () => {
+    const { proxy, instance, other } = await start();
+    await drainProxy(proxy.ctx, { boundMs: 0 });
+    const text = await sendUpgrade(proxy, 'a');
+    expect(text.match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 503', 'HTTP/1.1 200']);
+    expect(instance.received()).toBe('');
+    expect(firstLines(other)).toEqual(['GET /smuggled HTTP/1.1']);
   });
 });
 

@@ -104,10 +104,10 @@ describe('a command of another user', () => {
       const end = await runAs(argv, more);
       return end.kind === 'not-started' ? end.message : end;
     };
-    expect(await told(['true'], { dir: closed })).toBe(`cannot enter "${closed}": EACCES`);
-    expect(await told(['true'], { dir: '/nowhere' })).toBe('cannot enter "/nowhere": ENOENT');
+    expect(await told(['true'], { dir: closed })).toBe(`cannot enter "${closed}": permission denied`);
+    expect(await told(['true'], { dir: '/nowhere' })).toBe('cannot enter "/nowhere": no such directory');
     expect(await told(['true'], { dir: '/etc/passwd' })).toBe(
-      'cannot enter "/etc/passwd": it is no directory',
+      'cannot enter "/etc/passwd": it, or what stands before it, is no directory',
     );
     expect(await told(['true', 'a\0b'])).toContain('cannot run "true": ');
     expect(await told(['nope'])).toBe('cannot run "nope": no such program, or nothing to run it with');

@@ -1,17 +1,19 @@
 // A server over TLS that asks its callers for no certificate: what they may do is told by what they say.
-import { copyFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { copyFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../../src/lib/server/route.ts';
 import { callApi } from '../../support/api-node.ts';
-import { createPki, type Pki } from '../../support/ploy/pki.ts';
+import { createPki, type Pki, writeRsaKey } from '../../support/ploy/pki.ts';
 import { type ServedRoutes, serveRoutes } from '../../support/served-routes.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
 const routes: Route[] = [
   { method: 'GET', path: '/health', handle: () => Promise.resolve({ status: 200, json: { status: 'ok' } }) },
 ];
+
+const damaged = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
 
 type Place = { pki: Pki; files: { certPath: string; keyPath: string }; served: ServedRoutes };
 
@@ -66,11 +68,32 @@ describe('TLS without certificates of callers', () => {
     expect(served.lines).toContain('info: took a new certificate into force');
   });
 
-  it('does not begin with a key of another certificate, nor without one', async () => {
-    const { pki, files } = await serveAlone();
-    copyFileSync(pki.node.key, files.keyPath);
-    await expect(serveRoutes({ routes, certificates: files })).rejects.toMatchObject({ exitCode: 78 });
-    writeFileSync(files.keyPath, '');
-    await expect(serveRoutes({ routes, certificates: files })).rejects.toMatchObject({ exitCode: 78 });
+  it.each([
+    [
+      'a key of another certificate',
+      'key',
+      (place: Place) => copyFileSync(place.pki.node.key, place.files.keyPath),
+    ],
+    ['a key of another kind', 'key', ({ files }: Place) => writeRsaKey(files.keyPath)],
+    ['an empty key', 'key', ({ files }: Place) => writeFileSync(files.keyPath, '')],
+    ['a damaged key', 'key', ({ files }: Place) => writeFileSync(files.keyPath, 'junk')],
+    ['a damaged certificate', 'cert', ({ files }: Place) => writeFileSync(files.certPath, damaged)],
+    ['no certificate', 'cert', ({ files }: Place) => rmSync(files.certPath)],
+  ] as const)('does not begin with %s, and names the file', async (_, part, spoil) => {
+    const place = await serveAlone();
+    spoil(place);
+    const path = part === 'key' ? place.files.keyPath : place.files.certPath;
+    await expect(serveRoutes({ routes, certificates: place.files })).rejects.toThrow(
+      new RegExp(`^cannot (use the (key|certificate) in|read) ${JSON.stringify(path)}: `),
+    );
+  });
+
+  it('keeps the certificate in force where the new key is of another kind', async () => {
+    const { pki, files, served } = await serveAlone();
+    writeRsaKey(files.keyPath);
+    expect((await callApi(served.port, pki, { as: 'none' })).status).toBe(200);
+    expect(served.lines.at(-1)).toBe(
+      `warning: the certificate stays as it is: cannot use the key in ${JSON.stringify(files.keyPath)}: it is not the key of ${JSON.stringify(files.certPath)}`,
+    );
   });
 });

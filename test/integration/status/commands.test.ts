@@ -63,17 +63,35 @@ it('tells how many commands run, wait, have ended and are damaged', async () => 
 });
 
 it('tells when the control plane was told last, and why not (A29, A31)', async () => {
-  const machine = await makeCommandsMachine({ commands: { heartbeat_interval: '1ms' } });
+  const machine = await makeCommandsMachine();
   const line = async (): Promise<string> => {
     const { stdout } = await machine.reeve('status');
     return stdout.split('\n').find((one) => one.startsWith('control plane')) ?? '';
   };
   await machine.reeve('heartbeat');
-  expect(await line()).toMatch(/^control plane of commands: http:\/\/127.0.0.1:\d+, told \d+m?s ago$/);
+  expect(await line()).toMatch(/^control plane of commands: http:\/\/127.0.0.1:\d+, told [\d.]+m?s ago$/);
+  const beats = machine.json('state/backoff/commands.json') as { lastTriedAt: string };
+  machine.write('state/backoff/commands.json', { ...beats, nextAt: beats.lastTriedAt });
   machine.central.faults.push({ kind: 'answer', status: 503, text: 'not now' });
   await machine.reeve('heartbeat');
   expect(await line()).toMatch(
-    /, told \d+m?s ago: cannot send the heartbeat of commands: the control plane answered 503: not now$/,
+    /, last told [\d.]+m?s ago; since then: cannot send the heartbeat of commands: the control plane answered 503: not now$/,
+  );
+});
+
+it('tells nothing of another control plane than the one that is named now, nor waits for its next beat', async () => {
+  const machine = await makeCommandsMachine();
+  await machine.reeve('heartbeat');
+  const other = await makeCommandsMachine({ central: { machines: { 7: 'another' } } });
+  const config = machine.json('etc/reeve.yaml') as { commands: object };
+  const commands = { ...config.commands, central_base_url: other.central.url };
+  machine.write('etc/reeve.yaml', { commands });
+  const line = async (): Promise<string | undefined> =>
+    (await machine.reeve('status')).stdout.split('\n').find((one) => one.startsWith('control plane'));
+  expect(await line()).toBe(`control plane of commands: ${other.central.url}, never told`);
+  await machine.reeve('heartbeat');
+  expect(await line()).toBe(
+    `control plane of commands: ${other.central.url}, never told: cannot send the heartbeat of commands: the control plane answered 401: invalid node token`,
   );
 });
 
@@ -99,6 +117,20 @@ it('tells of instances and active tunnels (A66)', async () => {
     instances: names.map((name) => ({ instance: name, port })),
     ...{ draining: false, running: true, activeTunnels: 1, workers: 2 },
   });
+});
+
+it('tells of a drain while HAProxy runs, and of none that a start ends (A67)', async () => {
+  const machine = await makeCommandsMachine();
+  const proxy = await startProxy();
+  const env = { REEVE_RUN: proxy.paths.runDir };
+  const lineOfProxy = async (): Promise<string> =>
+    (await machine.start(['status'], env).ended).stdout.split('\n')[2] ?? '';
+  await machine.start(['proxy', 'drain'], env).ended;
+  expect(await lineOfProxy()).toBe('proxy: 0 instances; active tunnels: 0; new ones are refused (drain)');
+  await proxy.stop();
+  expect(await lineOfProxy()).toBe('proxy: 0 instances; HAProxy does not run');
+  const json = JSON.parse((await machine.start(['status', '--json'], env).ended).stdout);
+  expect(json.commands.proxy).toMatchObject({ draining: false, running: false });
 });
 
 it('says nothing of commands where the configuration has none', async () => {

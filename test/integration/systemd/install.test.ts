@@ -109,7 +109,7 @@ describe('scripts/install', () => {
     expect(readlinkSync(join(root, 'opt/reeve/current'))).toBe(`releases/${version}`);
     expect(readlinkSync(join(root, 'usr/local/bin/reeve'))).toBe('/opt/reeve/current/bin/reeve');
     const shipped = readdirSync(join(checkout, 'systemd'));
-    const units = shipped.filter((name) => !['reeve.conf', 'reeve-balancer.cfg'].includes(name));
+    const units = shipped.filter((name) => !/\.(conf|cfg)$/.test(name));
     expect(readdirSync(join(root, 'usr/lib/systemd/system')).sort()).toEqual(units.sort());
     expect(readdirSync(join(root, 'usr/lib/tmpfiles.d'))).toEqual(['reeve.conf']);
     expect(readlinkSync(join(root, 'etc/systemd/system/multi-user.target.wants/reeve.target'))).toBe(

@@ -164,6 +164,12 @@ function createKey(path: string): void {
   writeFileSync(path, openssl(['ecparam', '-name', 'prime256v1', '-genkey', '-noout']), { mode: 0o600 });
 }
 
+/** Of another kind than all keys here. */
+export function writeRsaKey(path: string): void {
+  const key = openssl(['genpkey', '-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048']);
+  writeFileSync(path, key, { mode: 0o600 });
+}
+
 function filesIn(directory: string): CertificateFiles {
   return { cert: join(directory, 'cert.pem'), key: join(directory, 'key.pem') };
 }

@@ -94,4 +94,11 @@ describe('parseJobRequest', () => {
   ])('refuses %s by name (A53)', (_, raw, message) => {
     expect(() => parseJobRequest(raw)).toThrow(new InputError(message));
   });
+
+  it('tells one fault of a list that is nothing else, as long as a body has room for it (A53)', () => {
+    const raw = { job_id: 'j', mode: 'cmd', name: 'x', args: ['a'].concat(Array(2_000_000).fill(1)) };
+    const before = process.memoryUsage.rss();
+    expect(() => parseJobRequest(raw)).toThrow(new InputError('invalid request: args[1] is no text'));
+    expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 2 ** 20);
+  });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { createAuthorize } from '../../../src/lib/api-commands/auth.ts';
-import { createTurns } from '../../../src/lib/commands/turns.ts';
 import { ApiError } from '../../../src/lib/server/route.ts';
 
 describe('createAuthorize', () => {
@@ -27,33 +26,5 @@ describe('createAuthorize', () => {
   it('refuses everybody where the token is empty', () => {
     expect(() => createAuthorize('')({ 'x-agenda-node-token': '' })).toThrow(refusal);
     expect(() => createAuthorize('')({})).toThrow(refusal);
-  });
-});
-
-describe('createTurns', () => {
-  it('does one thing after another for one key, and different ones at once', async () => {
-    const turns = createTurns();
-    const told: string[] = [];
-    const work = (name: string, ms: number) => async (): Promise<string> => {
-      told.push(`${name} begins`);
-      await new Promise((resolve) => setTimeout(resolve, ms));
-      told.push(`${name} ends`);
-      return name;
-    };
-    const all = await Promise.all([
-      turns('a', work('1', 30)),
-      turns('a', work('2', 0)),
-      turns('b', work('3', 0)),
-    ]);
-    expect(all).toEqual(['1', '2', '3']);
-    expect(told).toEqual(['1 begins', '3 begins', '3 ends', '1 ends', '2 begins', '2 ends']);
-  });
-
-  it('goes on after a failure, which only its own caller is told', async () => {
-    const turns = createTurns();
-    const failing = turns('a', () => Promise.reject(new Error('no')));
-    const next = turns('a', () => Promise.resolve('yes'));
-    await expect(failing).rejects.toThrow('no');
-    expect(await next).toBe('yes');
   });
 });

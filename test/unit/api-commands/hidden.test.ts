@@ -10,6 +10,9 @@ const mounts = `22 1 8:1 / / ro,relatime shared:1 - ext4 /dev/sda1 rw
 34 22 0:24 /systemd/inaccessible/dir /srv/my\\040logs ro - tmpfs tmpfs rw
 35 32 8:1 /home/app/logs /home/app/logs ro - ext4 /dev/sda1 rw
 36 22 8:1 /data /srv/my\\040logs rw - ext4 /dev/sda1 rw
+37 22 0:84 /host/inaccessible/dir /var/lib/docker ro shared:352 master:268 - tmpfs tmpfs rw
+38 22 0:53 /run/host/inaccessible/dir /var/lib/containers ro - overlay overlay rw
+39 22 0:24 /srv/host/inaccessible/dir /opt/app ro - tmpfs tmpfs rw
 `;
 
 it.each([
@@ -18,6 +21,9 @@ it.each([
   ['/home/other/logs', '/home'],
   ['/var/../home/other', '/home'],
   ['/tmp/logs', '/tmp'],
+  ['/var/lib/docker/x', '/var/lib/docker'],
+  ['/var/lib/containers/x', '/var/lib/containers'],
+  ['/opt/app/logs', undefined],
   ['/rootless', undefined],
   ['/var/log', undefined],
   ['/', undefined],

@@ -25,6 +25,23 @@ describe('help', () => {
     expect(help).toMatch(/Global Options:[\s\S]*--json/);
   });
 
+  it.each([
+    ['proxy', 'set', '20 seconds unless it is given'],
+    ['proxy', 'remove', '20 seconds unless it is given'],
+    ['proxy', 'sync', '20 seconds unless it is given'],
+    ['reconcile', '', 'instead of exiting 75'],
+  ])('of `%s %s` tells how long a busy lock is waited for: %s', async (group, word, told) => {
+    const words = [group, word].filter((one) => one !== '');
+    const help = (await helpOf(...words, '--help')).replaceAll(/\s+/g, ' ');
+    expect(help).toContain(told);
+    expect(/instead of exiting 75/.test(help)).toBe(group === 'reconcile');
+  });
+
+  it.each(['commands', 'jobs'])('of `api %s` tells where there is an idle end', async (word) => {
+    const help = (await helpOf('api', word, '--help')).replaceAll(/\s+/g, ' ');
+    expect(help).toContain("(default: 60 on systemd's socket, never with --listen)");
+  });
+
   it('on a misspelt command names the one that was meant', async () => {
     await expect(helpOf('help', 'stauts')).rejects.toThrow(
       "unknown command 'stauts'\n(Did you mean status?)",
@@ -35,6 +52,14 @@ describe('help', () => {
     expect(await parseCommandLine(['lock', 'reconcile', '--', 'help', '-version'], '1.2.3')).toMatchObject({
       args: ['reconcile', 'help', '-version'],
     });
+  });
+
+  it('lists each first word that has something for people, and no other', async () => {
+    const listed = [...(await helpOf('--help')).matchAll(/^ {2}([a-z]+)(?: |$)/gm)].map(([, word]) => word);
+    const shown = commands.filter(({ hidden }) => hidden !== true).map(({ path }) => path.split(' ', 1)[0]);
+    expect(listed.sort()).toEqual([...new Set(shown)].sort());
+    expect(listed).not.toContain('command');
+    expect(await helpOf('command', 'run', '--help')).toContain('Usage: reeve command run');
   });
 
   it('has a line for every first word', () => {

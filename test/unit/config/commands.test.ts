@@ -63,16 +63,32 @@ describe('section commands', () => {
     });
   });
 
-  it('takes an empty backend host for 127.0.0.1, and zero for the default (A17)', async () => {
-    const home = await createHome(
-      `${minimal}proxy_backend_host: ""\nmax_output_bytes: 0\njob_retention: 0s\n`,
-    );
-    const { commands } = await home.load();
-    expect([commands?.proxyBackendHost, commands?.maxOutputBytes, commands?.jobRetentionMs]).toEqual([
-      '127.0.0.1',
-      65_536,
-      3_600_000,
+  it('takes an empty backend host for 127.0.0.1, and zero for the default, and says so (A17)', async () => {
+    const zeros = [
+      'max_output_bytes: 0',
+      'job_retention: 0s',
+      'proxy_drain_timeout: 0m',
+      'heartbeat_interval: 0s',
+    ];
+    const home = await createHome(`${minimal}proxy_backend_host: ""\n${zeros.join('\n')}\n`);
+    const { commands, warnings } = await home.load();
+    expect(commands).toMatchObject({
+      ...{ proxyBackendHost: '127.0.0.1', maxOutputBytes: 65_536, jobRetentionMs: 3_600_000 },
+      ...{ proxyDrainTimeoutMs: 30_000, heartbeatIntervalMs: 15_000 },
+    });
+    expect(warnings.toSorted()).toEqual([
+      'commands.heartbeat_interval 0s means the default, 15s',
+      'commands.job_retention 0s means the default, 1h',
+      'commands.max_output_bytes 0 means the default, 65536',
+      'commands.proxy_drain_timeout 0m means the default, 30s',
     ]);
+  });
+
+  it('sends no heartbeats more often than each second, and says so (A22)', async () => {
+    const home = await createHome(`${minimal}heartbeat_interval: 999ms\n`);
+    const { commands, warnings } = await home.load();
+    expect(commands?.heartbeatIntervalMs).toBe(1_000);
+    expect(warnings).toEqual(['commands.heartbeat_interval 999ms is too little: it is 1s']);
   });
 
   it('keeps no more output than there is room for, and says so (A23)', async () => {
@@ -80,6 +96,13 @@ describe('section commands', () => {
     const config = await home.load();
     expect(config.commands?.maxOutputBytes).toBe(16_777_216);
     expect(config.warnings).toEqual(['commands.max_output_bytes 16777217 is too much: 16777216 are kept']);
+  });
+
+  it('gives tunnels no longer than a timer and HAProxy can: beyond it they would have no time at all (A25)', async () => {
+    const home = await createHome(`${minimal}proxy_drain_timeout: 720h\n`);
+    const config = await home.load();
+    expect(config.commands).toMatchObject({ proxyDrainTimeoutMs: 24 * 86_400_000 });
+    expect(config.warnings).toEqual(['commands.proxy_drain_timeout 720h is too much: 24d are given']);
   });
 
   it('takes the user from reeve.yaml', async () => {
@@ -185,6 +208,19 @@ describe('section commands', () => {
     const { commands } = await home.load();
     expect(commands?.tls).toEqual({ certPath: '/c.crt', keyPath: '/c.key', caPath: '/ca.crt' });
   });
+
+  it.each(['cert_path: /c.crt', 'key_path: /c.key', 'ca_path: /ca.crt'])(
+    'refuses a public management API with a TLS that has %s alone as one without TLS (A11)',
+    async (half) => {
+      const home = await createConfigHome(
+        `commands: { file: agenda-node.yaml, listen_addr: "0.0.0.0:7100", tls: { ${half} } }\n`,
+      );
+      await home.write('agenda-node.yaml', minimal);
+      expect(await home.problems()).toContainEqual(
+        expect.stringContaining('commands.listen_addr 0.0.0.0:7100 is not private, and there is no TLS'),
+      );
+    },
+  );
 
   it('takes an IPv6 address for a backend host with brackets and without (A13)', async () => {
     for (const host of ['::1', '[::1]']) {

@@ -51,12 +51,17 @@ describe('requirements', () => {
     expect(requireRole(config, 'edge', 'edge').edgeId).toBe('a-edge');
   });
 
-  it.each(['cluster', 'jobs', 'commands', 'actions'] as const)(
-    'names section %s where it is missing, and the file',
-    async (name) => {
+  it.each([
+    ['cluster', 'nodeId and store'],
+    ['jobs', 'server_url and node_id, or file: /etc/ploy/ployd-node.yaml'],
+    ['commands', 'machine_id, token and central_base_url, or file: /etc/agenda-node/agenda-node.yaml'],
+    ['actions', 'node, or root on the control side'],
+  ] as const)(
+    'names section %s where it is missing, the file, and what is to be written',
+    async (name, least) => {
       const { config, file } = await load('hooks: {}\n');
       expect(messageOf(() => requireSection(config, name))).toEqual({
-        message: `section ${name} is missing in ${file}`,
+        message: `section ${name} is missing in ${file}: write it, with ${least}`,
         exitCode: 78,
       });
     },

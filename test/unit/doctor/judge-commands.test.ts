@@ -17,7 +17,8 @@ const fine: CommandsFacts = {
   tokenFile: { path: '/etc/agenda-node.yaml', mode: 0o600, uid: 0 },
   files: [],
   userProblem: undefined,
-  survey: { running: [], damaged: [] },
+  survey: { waiting: 0, running: [], lost: [], damaged: [] },
+  hasSystemd: true,
 };
 
 const told = (facts: Partial<CommandsFacts>): string[] =>
@@ -27,8 +28,8 @@ describe('commands', () => {
   it('are told to be fine in one line', () => {
     expect(told({})).toEqual(['ok: https://agenda.example answers, 0 commands running']);
     const running = [{ jobId: 'a', startedAt: ago(1_800) }];
-    expect(told({ survey: { running, damaged: [] } })).toEqual([
-      'ok: https://agenda.example answers, 1 command running',
+    expect(told({ survey: { ...fine.survey, running, waiting: 3 } })).toEqual([
+      'ok: https://agenda.example answers, 1 command running, 3 waiting',
     ]);
     expect(told({ origin: undefined, server: undefined, beats: undefined })).toEqual([
       'ok: no control plane is told of this machine, 0 commands running',
@@ -92,20 +93,61 @@ describe('commands', () => {
       { jobId: 'undated', startedAt: 'yesterday' },
       { jobId: 'young', startedAt: ago(1_860) },
     ];
-    expect(told({ survey: { running, damaged: ['x'] } })).toEqual([
+    expect(told({ survey: { ...fine.survey, running, lost: ['y'], damaged: ['x'] } })).toEqual([
       'warning: 2 commands running for longer than half an hour',
+      'warning: 1 command whose process is gone',
       'warning: the records of 1 command cannot be read',
     ]);
+  });
+});
+
+describe('what is found of commands', () => {
+  const survey = {
+    ...fine.survey,
+    running: [{ jobId: 'old', startedAt: ago(9_999) }],
+    ...{ lost: ['gone'], damaged: ['odd'] },
+  };
+  const unreachable = { reachable: false as const, why: 'cannot reach https://agenda.example: no such name' };
+
+  it.each([{ hasSystemd: true }, { hasSystemd: false }])('has a fix, where %j', ({ hasSystemd }) => {
+    const findings = [
+      ...judgeCommands({ ...fine, survey, hasSystemd, server: unreachable }, now),
+      ...judgeCommands({ ...fine, hasSystemd, beats: { lastOkAt: ago(99) } }, now),
+    ];
+    expect(findings.map(({ fix }) => fix)).toEqual([
+      'correct commands.central_base_url, or see to the network, the name server or the control plane',
+      expect.stringContaining(hasSystemd ? 'systemctl status' : 'ps -ef'),
+      expect.stringContaining('whoever asks for one is told that it has failed'),
+      expect.stringContaining('it goes after commands.job_retention'),
+      expect.stringContaining(hasSystemd ? 'systemctl list-timers' : 'run `reeve heartbeat`'),
+    ]);
+    const hasSystemdsFix = findings.some(({ fix }) => /systemctl|journalctl/.test(fix ?? ''));
+    expect(hasSystemdsFix).toBe(hasSystemd);
   });
 });
 
 describe('the proxy', () => {
   const runs: ProxyFacts = {
     ...{ isInstalled: true, socket: '/run/m.sock', tunnels: 3, workers: 1, isDraining: false },
-    hostProblem: undefined,
+    ...{ hostProblem: undefined, hasSystemd: true },
   };
   const judge = (facts: Partial<ProxyFacts>): string[] =>
     judgeProxy({ ...runs, ...facts }).map(({ level, what }) => `${level}: ${what}`);
+
+  const start =
+    'systemctl start reeve-proxy.service; journalctl -u reeve-proxy -n 20 tells why it does not run';
+  const alone = 'start it as docs/proxy.md tells for a machine without systemd';
+
+  it.each([
+    [{ error: 'it is not there' }, start],
+    [{ error: 'no answer within 4s', isHung: true }, 'systemctl restart reeve-proxy.service'],
+    [{ error: 'it is not there', hasSystemd: false }, alone],
+    [{ error: 'no answer within 4s', isHung: true, hasSystemd: false }, `end HAProxy, and ${alone}`],
+    [{ isInstalled: false, hasSystemd: false }, `apt-get install haproxy, then ${alone}`],
+    [{ isInstalled: false }, 'apt-get install haproxy, then systemctl start reeve-proxy.service'],
+  ])('has a fix that this machine has, where %j', (facts, fix) => {
+    expect(judgeProxy({ ...runs, ...facts })).toMatchObject([{ level: 'failure', fix }]);
+  });
 
   it.each([
     [{}, ['ok: HAProxy answers, 3 tunnels']],

@@ -190,6 +190,9 @@ describe('the balancer', () => {
       what: 'nobody listens',
       where,
     });
+    expect(judgeBalancer({ ...facts, error: 'no answer within 4s', isHung: true })[0]).toMatchObject({
+      fix: 'systemctl restart reeve-balancer.service',
+    });
   });
 });
 

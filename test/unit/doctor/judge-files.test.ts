@@ -130,7 +130,7 @@ describe('the configuration file', () => {
 
 describe('damaged state files', () => {
   it('are named one by one (R32, R55)', () => {
-    expect(judgeLeftovers([])).toEqual([{ level: 'ok', what: 'no damaged state file' }]);
+    expect(judgeLeftovers([])).toEqual([{ level: 'ok', what: 'no state file has been set aside' }]);
     const path = '/var/lib/reeve/ports.json.corrupt-2026-06-04T03-00-00-000Z';
     expect(judgeLeftovers([path])).toEqual([
       expect.objectContaining({ level: 'warning', what: 'a damaged state file was set aside', where: path }),
@@ -140,23 +140,29 @@ describe('damaged state files', () => {
 
 describe('certificates', () => {
   const now = new Date('2026-06-04T03:00:00Z');
+  const certificate = { path: '/cert.pem', setting: 'commands.tls' };
+
   it.each([
     ['2026-06-04T02:59:00Z', 'failure', 'it has expired on 2026-06-04'],
     ['2026-07-03T03:00:00Z', 'warning', 'it expires on 2026-07-03, in 29 days'],
     ['2026-07-05T03:00:00Z', 'ok', 'valid until 2026-07-05'],
   ])('that end at %s', (validTo, level, what) => {
-    const [finding] = judgeCertificates([{ path: '/cert.pem', validTo: new Date(validTo) }], now);
+    const [finding] = judgeCertificates([{ ...certificate, validTo: new Date(validTo) }], now);
     expect(finding).toMatchObject({ level, what, where: '/cert.pem' });
   });
 
-  it('that cannot be read are told of', () => {
-    expect(judgeCertificates([{ path: '/cert.pem', validTo: undefined, error: 'ENOENT' }], now)).toEqual([
-      {
-        ...{ level: 'failure', what: 'it cannot be read: ENOENT', where: '/cert.pem' },
-        fix: 'put a certificate there, or correct its path in jobs.http.tls',
-      },
-    ]);
-  });
+  it.each(['jobs.http.tls', 'commands.tls'])(
+    'that cannot be read are told of where %s names them',
+    (setting) => {
+      const unreadable = { path: '/cert.pem', setting, validTo: undefined, error: 'ENOENT' };
+      expect(judgeCertificates([unreadable], now)).toEqual([
+        {
+          ...{ level: 'failure', what: 'it cannot be used: ENOENT', where: '/cert.pem' },
+          fix: `put a certificate there, or correct its path in ${setting}`,
+        },
+      ]);
+    },
+  );
 });
 
 describe('disks', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { createRedactor } from '../../../src/lib/exec/redact.ts';
-import { createTail } from '../../../src/lib/exec/tail.ts';
 
 const secret = 'p@ss "word"\\with/odd=bits';
 const forms: [string, string][] = [
@@ -54,39 +53,3 @@ describe('createRedactor', () => {
     expect(createRedactor(['abc\ud800def'])('abc\ud800def')).toBe('***');
   });
 });
-
-describe('createTail', () => {
-  it('keeps everything within its limit', () => {
-    const tail = fill(10, ['abc', 'def']);
-    expect([tail.text(), tail.cut]).toEqual(['abcdef', false]);
-  });
-
-  it('keeps the last bytes beyond it', () => {
-    const tail = fill(4, ['abc', 'def', 'ghi', 'jkl']);
-    expect([tail.text(), tail.cut]).toEqual(['ijkl', true]);
-  });
-
-  it('begins with a whole character', () => {
-    expect(fill(5, ['x😀é'])).toMatchObject({ cut: true });
-    expect(fill(5, ['x😀é']).text()).toBe('é');
-    expect(fill(6, ['x😀é']).text()).toBe('😀é');
-  });
-
-  it('joins characters that were cut between chunks', () => {
-    const bytes = Buffer.from('a😀b');
-    const tail = createTail(100);
-    for (const byte of bytes) tail.add(Uint8Array.of(byte));
-    expect(tail.text()).toBe('a😀b');
-  });
-
-  it('keeps nothing with a limit of nothing', () => {
-    const tail = fill(0, ['abc']);
-    expect([tail.text(), tail.cut]).toEqual(['', true]);
-  });
-});
-
-function fill(maxBytes: number, chunks: string[]) {
-  const tail = createTail(maxBytes);
-  for (const chunk of chunks) tail.add(Buffer.from(chunk));
-  return tail;
-}

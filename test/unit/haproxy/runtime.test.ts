@@ -38,6 +38,8 @@ describe('commands', () => {
     await expect(asked).rejects.toMatchObject({ code: 'deadline' });
     const aborted = askRuntime(socket, ['a'], { ...options, signal: AbortSignal.abort() });
     await expect(aborted).rejects.toMatchObject({ code: 'interrupted' });
+    const late = askRuntime(socket, ['a'], { ...options, signal: AbortSignal.timeout(50) });
+    await expect(late).rejects.toMatchObject({ code: 'deadline', message: /: no answer in time$/ });
   });
 
   it('tell which socket is missing, and whose it is', async () => {

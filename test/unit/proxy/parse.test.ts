@@ -55,6 +55,7 @@ describe('a port', () => {
     '0x50',
     ' 80',
     '80 ',
+    '080',
     '99999',
     null,
     undefined,

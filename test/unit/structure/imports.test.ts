@@ -74,6 +74,19 @@ describe('the sources', () => {
     expect(roomsOf(speakers)).toEqual(new Set(['lib/docker']));
   });
 
+  it('start what others ask for by one runner, and nothing else in a group of its own (A4)', () => {
+    const starting =
+      /^import \{[^}]*\b(?:spawn|execFile|exec|fork)\b[^}]*\} from 'node:child_process'|import\('execa'\)/m;
+    const starters = sources.filter((file) => starting.test(textOf(file)));
+    expect(roomsOf(starters)).toEqual(new Set(['lib/exec', 'lib/lock', 'lib/runner']));
+    expect(sources.filter((file) => /\bdetached: true\b/.test(textOf(file)))).toEqual([
+      'lib/runner/start.ts',
+    ]);
+    expect(reachableFrom('commands/command-run.ts')).toContain('lib/runner/run.ts');
+    const runners = sources.filter((file) => /\bkill\(-/.test(textOf(file)));
+    expect(runners).toEqual(['lib/host/processes.ts']);
+  });
+
   it('have no way from an app node’s tick to Caddy (L9, L27)', () => {
     const reached = [...reachableFrom('commands/reconcile.ts')];
     expect(reached).toContain('lib/docker/transport.ts');

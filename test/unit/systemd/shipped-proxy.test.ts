@@ -55,7 +55,7 @@ describe('the proxy', () => {
   it('has its maps before it starts, and is compared with them once it has (A74)', () => {
     const service = proxy('service');
     expect(all(service, 'Service.ExecStartPre').at(-1)).toBe(
-      '-!/usr/local/bin/reeve proxy sync --write-only',
+      '-!/usr/local/bin/reeve proxy sync --write-only --wait 2',
     );
     expect(one(service, 'Service.ExecStartPost')).toBe('-!/usr/local/bin/reeve proxy sync');
     expect(one(service, 'Service.ExecStopPost')).toMatch(/rm -f \S*master.sock \S*runtime.sock$/);

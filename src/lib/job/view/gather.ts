@@ -79,11 +79,16 @@ function sortJobs(jobs: readonly JobFacts[]): JobFacts[] {
   ];
 }
 
+/** Of an error about an id that no job here has. */
+export const unknownJob = 'unknown-job';
+
 /** Throws InputError, which says what was wanted, for an id that no job here has. */
 export async function requireJob(ctx: ViewContext, id: string, verb: string): Promise<JobFacts> {
   const place = await findJob(ctx, id);
   if (place === undefined) {
-    throw new InputError(`cannot ${verb} job ${JSON.stringify(id)}: this node knows none of that id`);
+    throw new InputError(`cannot ${verb} job ${JSON.stringify(id)}: this node knows none of that id`, {
+      code: unknownJob,
+    });
   }
   const lock = jobLock(place.key);
   const held = place.isOpen ? await listHeldLocks(ctx.paths.locksDir, [lock]) : new Set();

@@ -1,14 +1,18 @@
-// The last bytes of a stream: one buffer of at most the limit, however small the chunks are that it comes in.
+// The last bytes of a stream, which may talk for an hour: one buffer of at most the limit, however small the chunks are that it
+// comes in; and the text that they are.
 
-export type Ring = {
+export type LastBytes = {
   add(chunk: Uint8Array): void;
   /** A copy. */
-  read(): { bytes: Uint8Array; isCut: boolean };
+  read(): KeptBytes;
 };
+
+/** `isCut`: the beginning is gone. */
+export type KeptBytes = { bytes: Uint8Array; isCut: boolean };
 
 const firstBytes = 4096;
 
-export function createRing(maxBytes: number): Ring {
+export function keepLastBytes(maxBytes: number): LastBytes {
   let buffer = new Uint8Array(Math.min(firstBytes, maxBytes));
   let start = 0;
   let length = 0;
@@ -48,4 +52,17 @@ export function createRing(maxBytes: number): Ring {
       return { bytes, isCut };
     },
   };
+}
+
+/** As UTF-8, from the first character that is whole. */
+export function decodeKept({ bytes, isCut }: KeptBytes): string {
+  const text = isCut ? bytes.subarray(firstCharacter(bytes)) : bytes;
+  return Buffer.from(text.buffer, text.byteOffset, text.byteLength).toString('utf8');
+}
+
+/** Past the rest of a character whose beginning is gone: at most three continuation bytes. */
+function firstCharacter(bytes: Uint8Array): number {
+  let start = 0;
+  while (start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
+  return start;
 }
