@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { elapsedMs, type Moment, readMoment } from '../../../src/lib/host/moment.ts';
+
+const hourMs = 3_600_000;
+
+describe('a moment', () => {
+  it('is by the clock that is asked, and by how long this machine is up', async () => {
+    const clock = { now: () => new Date(5) };
+    const first = await readMoment(clock);
+    const second = await readMoment(clock);
+    expect(first).toEqual({
+      atMs: 5,
+      boot: { id: expect.stringMatching(/^[0-9a-f-]{36}$/), uptimeMs: expect.any(Number) },
+    });
+    expect(second.boot?.uptimeMs).toBeGreaterThanOrEqual(first.boot?.uptimeMs ?? Number.NaN);
+  });
+});
+
+describe('the time since a moment', () => {
+  const since: Moment = { atMs: 10 * hourMs, boot: { id: 'a', uptimeMs: 5000 } };
+  const at = (atMs: number, id: string, uptimeMs: number): Moment => ({ atMs, boot: { id, uptimeMs } });
+
+  it.each<[string, Moment, number]>([
+    ['goes by what nobody sets', at(10 * hourMs + 7000, 'a', 12_000), 7000],
+    ['ignores a clock that was put forward', at(11 * hourMs, 'a', 6000), 1000],
+    ['ignores a clock that was put back', at(0, 'a', 6000), 1000],
+    ['goes by the wall clock after a boot', at(11 * hourMs, 'b', 6000), hourMs],
+    ['is not below 0 after one with the clock put back', at(0, 'b', 6000), 0],
+    ['goes by the wall clock in a container that was started anew', at(11 * hourMs, 'a', 4000), hourMs],
+    ['goes by the wall clock where no other is known', { atMs: 11 * hourMs }, hourMs],
+  ])('%s', (_, now, elapsed) => {
+    expect(elapsedMs(since, now)).toBe(elapsed);
+  });
+});
