@@ -16,20 +16,22 @@ export type ResultContext = MarkerContext & Pick<BaseContext, 'runId'>;
 
 type Ended = Marker & { state: Extract<Marker['state'], { kind: 'ended' }> };
 
-export type EndDetails = { node: string; end: ActionEnd; outputTail?: string };
+/** `isUnparsed`: its key is that of a file, and names no approval that anybody waits for. */
+export type EndDetails = { node: string; end: ActionEnd; outputTail?: string; isUnparsed?: boolean };
 
 /** The marker of an action that has ended, with the event that tells so. Nothing is written but the time of the last event. */
 export async function endMarker(
   ctx: MarkerContext,
   { state: _, ...marker }: Omit<Marker, 'state'> & { state?: Marker['state'] },
-  { node, end, outputTail }: EndDetails,
+  { node, end, outputTail, isUnparsed = false }: EndDetails,
 ): Promise<Ended> {
   const { actionId, actionType, service, key } = marker;
   const epochMs = await takeEventTime(ctx);
   const { outcome, exitCode, startedAt, endedAt } = end;
   const reason = explainEnd(end);
   const event = buildResultEvent({
-    ...{ node, actionId, actionType, key },
+    ...{ node, actionId, actionType },
+    ...(isUnparsed ? {} : { key }),
     ...(service === undefined ? {} : { service }),
     status: outcome === 'succeeded' ? 'completed' : 'failed',
     ...(exitCode === undefined ? {} : { exitCode }),
@@ -59,6 +61,7 @@ export type Refusal = {
   node: string;
   actionId: string;
   key: string;
+  /** Undefined where nobody could read it: then it is told by its id alone, as nobody knows which approval it was. */
   actionType?: string;
   service?: string;
   reason: string;
@@ -66,15 +69,15 @@ export type Refusal = {
 
 /** Nothing is run. `known`: it was refused or begun before, and nothing is told again. Needs no lock. */
 export async function refuseAction(ctx: ResultContext, refusal: Refusal): Promise<'refused' | 'known'> {
-  const { node, actionId, key, actionType = 'redeploy', service, reason } = refusal;
+  const { node, actionId, key, actionType, service, reason } = refusal;
   // Asked again and again by whoever sees the same file each time.
   if (await hasMarker(ctx, key)) return 'known';
   const marker = {
-    ...{ actionId, key, actionType, run: ctx.runId },
+    ...{ actionId, key, actionType: actionType ?? 'redeploy', run: ctx.runId },
     ...(service === undefined ? {} : { service }),
   };
   const end: ActionEnd = { outcome: 'rejected', endedAt: ctx.clock.now().toISOString(), reason };
-  const ended = await endMarker(ctx, marker, { node, end });
+  const ended = await endMarker(ctx, marker, { node, end, isUnparsed: actionType === undefined });
   if ((await makeMarker(ctx, ended)) === 'known') return 'known';
   await reportEnd(ctx, ended);
   return 'refused';

@@ -101,7 +101,8 @@ describe('a marker', () => {
 describe('a refusal', () => {
   it('is told once, however often it is met', async () => {
     const ctx = actionsContext(makeTempDir());
-    const refusal = { node: 'vps', actionId: 'a', key, service: 'web', reason: 'node is "pi"' };
+    const named = { node: 'vps', actionId: 'a', key, actionType: 'redeploy', service: 'web' };
+    const refusal = { ...named, reason: 'node is "pi"' };
     expect(await refuseAction(ctx, refusal)).toBe('refused');
     const [name = ''] = await listResults(ctx);
     const event = JSON.parse(readFileSync(join(actionPlaces(ctx.paths).outbox, name), 'utf8')) as object;
