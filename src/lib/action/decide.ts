@@ -2,9 +2,10 @@
 // executor, and goes to its node by a file.
 import type { Context } from '../context.ts';
 import { parseActionFileName } from '../deploy-runner/names.ts';
-import { InputError, UsageError } from '../errors.ts';
+import { describeError, InputError, UsageError } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
+import { writeWake } from '../publish/wake.ts';
 import { confirm } from '../report/confirm.ts';
 import { appendHistory } from '../state/history.ts';
 import { describeEffect, describeShortly, summarize } from './describe.ts';
@@ -83,6 +84,7 @@ async function decideShown(
   const end = await moveAction({ root, found, to, text });
   if (end === 'changed') throw changed(request);
   if (end !== 'moved') return await renderLost(root, request);
+  if (to === 'approved') await wakeExecutor(ctx);
   const why = reason === undefined ? '' : `: ${reason}`;
   await appendHistory(ctx.paths, [
     {
@@ -99,6 +101,13 @@ async function decideShown(
     ],
     data: { action: { ...summarize(found), state: to }, by },
   };
+}
+
+/** Best effort: there is a timer, too, and whoever approves may be no root. */
+async function wakeExecutor({ paths, log }: Context): Promise<void> {
+  await writeWake(paths, 'action').catch((error: unknown) => {
+    log.debug(`action is not woken: ${describeError(error)}`);
+  });
 }
 
 function changed({ id, to }: DecideRequest): InputError {

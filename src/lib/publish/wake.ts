@@ -10,8 +10,8 @@ import { describeError } from '../errors.ts';
 /** Concerns of a cluster's node that a wake starts. */
 export type Wakeable = 'reconcile' | 'edge' | 'backup';
 
-/** Those of actions: a result is to be sent, or an action to be performed. */
-export type ActionsWakeable = 'rsync-pull' | 'deploy-action';
+/** Those of actions: a result is to be sent, an action to be performed, or an approval to be given to its node. */
+export type ActionsWakeable = 'rsync-pull' | 'deploy-action' | 'action';
 
 const roleOf: Readonly<Record<Wakeable, Role>> = {
   reconcile: 'app',

@@ -12,6 +12,7 @@ import { findJobsOpenings, isMade } from './render-jobs.ts';
 import { renderProxy } from './render-proxy.ts';
 import { renderSocket } from './render-socket.ts';
 import {
+  actionPath,
   actionsTarget,
   actionTimer,
   backupsDirectory,
@@ -90,7 +91,7 @@ export function findEnabled(config: UnitsConfig): string[] {
     ...(jobs === undefined ? [] : [jobsTarget]),
     ...(commands === undefined ? [] : [commandsTarget, ...proxyUnits]),
     ...(hasSide(config, 'node') ? [actionsTarget] : []),
-    ...(hasSide(config, 'control') ? [actionTimer] : []),
+    ...(hasSide(config, 'control') ? [actionTimer, actionPath] : []),
     ...(isNotified(cluster) && targets.length > 0 ? [listenTimer] : []),
   ];
 }

@@ -31,6 +31,7 @@ export const actionsTarget = 'reeve-actions.target';
 
 /** Of its control side, where `actions.root` is set. */
 export const actionTimer = 'reeve-action.timer';
+export const actionPath = 'reeve-action.path';
 
 /** The parts of the target of actions: which no configuration sets. */
 export const actionsTimers: readonly string[] = ['reeve-rsync-pull.timer', 'reeve-deploy-action.timer'];
@@ -65,6 +66,7 @@ export const switches: readonly { unit: string; wantedBy: string }[] = [
   ...proxyUnits.map((unit) => ({ unit, wantedBy: commandsTarget })),
   { unit: actionsTarget, wantedBy: rootTarget },
   { unit: actionTimer, wantedBy: rootTarget },
+  { unit: actionPath, wantedBy: rootTarget },
   { unit: listenTimer, wantedBy: rootTarget },
 ];
 

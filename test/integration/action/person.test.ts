@@ -1,4 +1,6 @@
 // A person at a terminal: what is asked before an action is decided, and what is told to whoever comes too late.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
 import { actionId, anAction, type ControlHost, makeControlHost } from '../../support/control-host.ts';
 import { type Program, type ProgramEnd, startProcess } from '../../support/programs.ts';
@@ -29,10 +31,13 @@ describe('a person', () => {
         'node web-1 makes the containers of service blog anew, from the checkout that it has',
       );
       expect(host.statesOf(actionId)).toStrictEqual(['pending']);
+      expect(existsSync(join(host.dir, 'run/wake'))).toBe(false);
     }
     const end = await answer(atTerminal(host, 'action', 'approve', actionId), 'y');
     expect([end.status, host.statesOf(actionId)]).toStrictEqual([0, ['approved']]);
     expect(end.stdout).toContain(`${actionId} is approved by operator-ann`);
+    // The executor's path unit waits for it.
+    expect(host.names('run/wake')).toStrictEqual(['action']);
   });
 
   it('approves what was shown, and nothing that has taken its place meanwhile', async () => {

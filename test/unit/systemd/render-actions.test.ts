@@ -23,8 +23,8 @@ async function settings(actions: object, unit: string): Promise<string[]> {
 describe('a machine with actions', () => {
   it.each([
     ['a node', node, ['reeve-actions.target']],
-    ['a control host', control, ['reeve-action.timer']],
-    ['both', { ...node, ...control }, ['reeve-actions.target', 'reeve-action.timer']],
+    ['a control host', control, ['reeve-action.timer', 'reeve-action.path']],
+    ['both', { ...node, ...control }, ['reeve-actions.target', 'reeve-action.timer', 'reeve-action.path']],
   ])('has switched on what it is for: %s', async (_, actions, enabled) => {
     expect(findEnabled(await load(actions))).toEqual(enabled);
   });
