@@ -104,7 +104,11 @@ export type ActionsConfig = {
   push: string;
   checkout: string;
   script?: string;
+  /** The machine's own compose files and variables, one directory a service. */
+  config: string;
   timeoutMs: number;
+  /** Until what a deploy has started must run well. */
+  verifyTimeoutMs: number;
   user: string;
   /** Control side only: where the state directories are. */
   root?: string;

@@ -155,7 +155,9 @@ const actionsSchema = z.strictObject({
     .string()
     .regex(/^(?!-)(?!.*(^|\/)\.\.(\/|$))[^\0\n]+$/, { error: 'a path in the checkout, without ".."' })
     .optional(),
+  config: absolutePath.optional().describe('where the machine’s own compose files of services are'),
   timeout: duration.optional(),
+  verify_timeout: duration.optional().describe('until what a deploy has started must run well'),
   user: userName.optional(),
   root: absolutePath.optional().describe('control side only: where the state directories are'),
 });

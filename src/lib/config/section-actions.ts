@@ -4,6 +4,7 @@ import type { ActionsInput, HooksInput } from './schema.ts';
 import { isWebUrl, type Section, type Surroundings, toMs } from './section.ts';
 
 const defaultDeployTimeoutMs = 600_000;
+const defaultVerifyTimeoutMs = 120_000;
 
 /** The executor on the control side gives up after this long; the node must have reported before. */
 const executorTimeoutMs = 900_000;
@@ -12,10 +13,13 @@ const longestExecutorMs = 24 * 60 * 60_000;
 export function readActions(section: Section<ActionsInput>, { overrides }: Surroundings): ActionsConfig {
   const { value } = section;
   const resultTimeoutMs = readResultTimeout(section, overrides.REDEPLOY_TIMEOUT_SECS);
+  const timeoutMs = readTimeout(section, overrides.DEPLOY_TIMEOUT_SECS, resultTimeoutMs ?? executorTimeoutMs);
   return {
     ...readNodeSide(section),
     ...(value.script === undefined ? {} : { script: value.script }),
-    timeoutMs: readTimeout(section, overrides.DEPLOY_TIMEOUT_SECS, resultTimeoutMs ?? executorTimeoutMs),
+    config: value.config ?? '/opt/homelab/config',
+    timeoutMs,
+    verifyTimeoutMs: readVerifyTimeout(section, timeoutMs),
     user: value.user ?? 'root',
     ...(value.root === undefined ? {} : { root: value.root }),
     ...(resultTimeoutMs === undefined ? {} : { resultTimeoutMs }),
@@ -71,6 +75,18 @@ function checkTimeout(timeoutMs: number, executorMs: number): string | undefined
   if (timeoutMs <= 0) return 'must be more than 0 seconds';
   if (timeoutMs < executorMs) return undefined;
   return `must be less than the ${executorMs / 1000} seconds after which the executor gives up`;
+}
+
+/** As long as the deploy itself, and nobody would hear why: it is ended before it says so. */
+function readVerifyTimeout({ value, report }: Section<ActionsInput>, timeoutMs: number): number {
+  const verifyTimeoutMs = toMs(value.verify_timeout);
+  if (verifyTimeoutMs === undefined) return defaultVerifyTimeoutMs;
+  const said = (rule: string) => report(['verify_timeout'], `${rule}, not ${value.verify_timeout}`);
+  if (verifyTimeoutMs < 1000) said('must be 1s at least');
+  else if (verifyTimeoutMs >= timeoutMs) {
+    said(`must be less than the ${timeoutMs / 1000} seconds that the whole deploy has`);
+  }
+  return verifyTimeoutMs;
 }
 
 /** A hook that its unit cuts off leaves no word of it, and would be called again at each failure. */

@@ -125,14 +125,16 @@ function describeCommands(commands: CommandsConfig): ShownConfig {
   });
 }
 
-function describeActions({ timeoutMs, ...actions }: ActionsConfig): ShownConfig {
+function describeActions({ timeoutMs, verifyTimeoutMs, ...actions }: ActionsConfig): ShownConfig {
   return withoutUndefined({
     node: actions.node || undefined,
     pull: hideCredentials(actions.pull) || undefined,
     push: hideCredentials(actions.push) || undefined,
     checkout: actions.checkout || undefined,
     script: actions.script,
+    config: actions.config,
     timeout: exactDuration(timeoutMs),
+    verify_timeout: exactDuration(verifyTimeoutMs),
     user: actions.user,
     root: actions.root,
   });

@@ -17,7 +17,7 @@ const maxOutputBytes = 64 * 1024;
 /** Never throws: what cannot be started has ended, too. */
 export async function runScript(session: Session, marker: Marker, service: string): Promise<CommandEnd> {
   const { ctx, actions } = session;
-  const { node, checkout, user, timeoutMs } = actions;
+  const { checkout, user, timeoutMs } = actions;
   const scratchDir = join(ctx.paths.runDir, 'deploy-action');
   let named: Promise<void> = Promise.resolve();
   try {
@@ -26,7 +26,7 @@ export async function runScript(session: Session, marker: Marker, service: strin
     const spec = {
       argv: [findScript(actions), ...buildDeployArgs(service)] as const,
       dir: checkout,
-      env: { ...childEnvironment(), ...env, ...buildDeployEnv(node, checkout) },
+      env: { ...childEnvironment(), ...env, ...buildDeployEnv(actions) },
       ...(ids === undefined ? {} : { user: ids }),
     };
     return await runCommand(spec, {

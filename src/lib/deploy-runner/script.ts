@@ -5,8 +5,22 @@ export function buildDeployArgs(service: string): [string, string] {
   return ['--force-recreate', service];
 }
 
-export function buildDeployEnv(node: string, checkout: string): Record<string, string> {
-  return { REEVE_NODE: node, REEVE_CHECKOUT: checkout };
+export type DeploySettings = {
+  node: string;
+  checkout: string;
+  /** Where the machine's own compose files and variables are. */
+  config: string;
+  verifyTimeoutMs: number;
+};
+
+/** All that the script has to know besides; its flags are for people. */
+export function buildDeployEnv({ node, checkout, config, verifyTimeoutMs }: DeploySettings) {
+  return {
+    REEVE_NODE: node,
+    REEVE_CHECKOUT: checkout,
+    REEVE_HOMELAB_CONFIG: config,
+    DEPLOY_VERIFY_SECS: String(Math.ceil(verifyTimeoutMs / 1000)),
+  };
 }
 
 const steps: Readonly<Record<number, string>> = {

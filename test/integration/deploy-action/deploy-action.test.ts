@@ -43,6 +43,8 @@ describe('an approved redeploy', () => {
     const env = readFileSync(join(node.root, 'env'), 'utf8');
     expect(env).toContain(`REEVE_NODE=vps\n`);
     expect(env).toContain(`REEVE_CHECKOUT=${node.root}/checkout\n`);
+    expect(env).toContain(`REEVE_HOMELAB_CONFIG=/opt/homelab/config\n`);
+    expect(env).toContain(`DEPLOY_VERIFY_SECS=120\n`);
     expect(env).not.toMatch(/LD_PRELOAD|REEVE_STATE|REEVE_CONFIG|evil/);
     expect(node.results()).toEqual([
       {
@@ -60,6 +62,14 @@ describe('an approved redeploy', () => {
     expect(readdirSync(join(node.root, 'run/wake'))).toEqual(['rsync-pull']);
     const history = readFileSync(join(node.root, 'state/history.ndjson'), 'utf8');
     expect(history).toContain('redeploy-vps-web: approved by operator-tg-7');
+  });
+
+  it('has the machine’s own files and its time to run well from the configuration (D38)', async () => {
+    const node = makeActionsNode({ config: '/srv/config', verify_timeout: '4m30s' });
+    node.writeScript('echo "$REEVE_HOMELAB_CONFIG $DEPLOY_VERIFY_SECS"');
+    node.put('web');
+    expect((await node.reeve('deploy-action')).status).toBe(0);
+    expect(node.results()).toMatchObject([{ outputTail: '/srv/config 270\n' }]);
   });
 
   it('is never run again by the same approval, and is by a later one of the same id (D36, D42)', async () => {

@@ -11,9 +11,29 @@ describe('section actions', () => {
       pull: '/srv/in/',
       push: 'deploy@control:/srv/out/',
       checkout: '/srv/checkout',
+      config: '/opt/homelab/config',
       timeoutMs: 600_000,
+      verifyTimeoutMs: 120_000,
       user: 'root',
     });
+  });
+
+  it('says where the machine’s own files are, and how long what was started may take to run well', async () => {
+    const home = await createConfigHome(`actions: { ${node}, config: /srv/config, verify_timeout: 5m }\n`);
+    expect((await home.load()).actions).toMatchObject({ config: '/srv/config', verifyTimeoutMs: 300_000 });
+  });
+
+  it.each([
+    ['verify_timeout: 10m', '1:116', 'must be less than the 600 seconds that the whole deploy has, not 10m'],
+    ['verify_timeout: 0s', '1:116', 'must be 1s at least, not 0s'],
+  ])('refuses %s (D39)', async (setting, place, problem) => {
+    const home = await createConfigHome(`actions: { ${node}, ${setting} }\n`);
+    expect(await home.problems()).toEqual([`reeve.yaml:${place}: actions.verify_timeout ${problem}`]);
+  });
+
+  it('has no rule for the default where a deploy has less than that', async () => {
+    const home = await createConfigHome(`actions: { ${node}, timeout: 1m }\n`);
+    expect(await home.problems()).toEqual([]);
   });
 
   it.each([
@@ -107,6 +127,7 @@ describe('section actions', () => {
     ['pull: "-e evil"', '1:18: actions.pull must be a place that rsync understands, not "-e evil"'],
     ['script: ../x.sh', '1:20: actions.script must be a path in the checkout, without "..", not "../x.sh"'],
     ['node: ../x', '1:18: actions.node must be the name of a node, not "../x"'],
+    ['config: config', '1:20: actions.config must be an absolute path, not "config"'],
     ['user: "a b"', '1:18: actions.user must be the name of a user, not "a b"'],
   ])('refuses %s', async (setting, problem) => {
     const home = await createConfigHome(`actions: { ${setting} }\n`);
