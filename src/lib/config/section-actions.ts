@@ -1,4 +1,5 @@
 // The sections `actions` (deploy-runner's part, and its control side) and `hooks`.
+import { longestTimeoutMs, usualResultMs } from '../deploy-runner/times.ts';
 import type { ActionsConfig, HooksConfig } from './config.ts';
 import type { ActionsInput, HooksInput } from './schema.ts';
 import { isWebUrl, type Section, type Surroundings, toMs } from './section.ts';
@@ -6,14 +7,12 @@ import { isWebUrl, type Section, type Surroundings, toMs } from './section.ts';
 const defaultDeployTimeoutMs = 600_000;
 const defaultVerifyTimeoutMs = 120_000;
 
-/** The executor on the control side gives up after this long; the node must have reported before. */
-const executorTimeoutMs = 900_000;
 const longestExecutorMs = 24 * 60 * 60_000;
 
 export function readActions(section: Section<ActionsInput>, { overrides }: Surroundings): ActionsConfig {
   const { value } = section;
   const resultTimeoutMs = readResultTimeout(section, overrides.REDEPLOY_TIMEOUT_SECS);
-  const timeoutMs = readTimeout(section, overrides.DEPLOY_TIMEOUT_SECS, resultTimeoutMs ?? executorTimeoutMs);
+  const timeoutMs = readTimeout(section, overrides.DEPLOY_TIMEOUT_SECS, resultTimeoutMs);
   return {
     ...readNodeSide(section),
     ...(value.script === undefined ? {} : { script: value.script }),
@@ -57,24 +56,36 @@ function toWholeSeconds(text: string): number {
 function readTimeout(
   section: Section<ActionsInput>,
   override: string | undefined,
-  executorMs: number,
+  resultTimeoutMs: number | undefined,
 ): number {
+  // A control host performs none, and may wait as long as it likes.
+  const check =
+    section.value.node === undefined ? checkAny : (ms: number) => checkTimeout(ms, resultTimeoutMs);
   if (override !== undefined) {
     const seconds = toWholeSeconds(override);
-    const problem = checkTimeout(seconds * 1000, executorMs);
+    const problem = check(seconds * 1000);
     if (problem !== undefined) section.reportOutside(`DEPLOY_TIMEOUT_SECS ${problem}, not "${override}"`);
     return seconds * 1000;
   }
   const timeoutMs = toMs(section.value.timeout) ?? defaultDeployTimeoutMs;
-  const problem = checkTimeout(timeoutMs, executorMs);
-  if (problem !== undefined) section.report(['timeout'], `${problem}, not ${section.value.timeout}`);
+  const problem = check(timeoutMs);
+  if (problem !== undefined) section.report(['timeout'], `${problem}, not ${section.value.timeout ?? '10m'}`);
   return timeoutMs;
 }
 
-function checkTimeout(timeoutMs: number, executorMs: number): string | undefined {
-  if (timeoutMs <= 0) return 'must be more than 0 seconds';
-  if (timeoutMs < executorMs) return undefined;
-  return `must be less than the ${executorMs / 1000} seconds after which the executor gives up`;
+/** Both sides have to agree on it, and this machine knows its own only. */
+function checkTimeout(timeoutMs: number, resultMs = usualResultMs): string | undefined {
+  const problem = checkAny(timeoutMs);
+  if (problem !== undefined) return problem;
+  const longestMs = longestTimeoutMs(resultMs);
+  if (timeoutMs <= longestMs) return undefined;
+  const seconds = resultMs / 1000;
+  if (longestMs <= 0) return `has no time at all: the control side gives up after ${seconds} seconds`;
+  return `must be at most ${longestMs / 1000} seconds, as the control side gives up after ${seconds}`;
+}
+
+function checkAny(timeoutMs: number): string | undefined {
+  return timeoutMs > 0 ? undefined : 'must be more than 0 seconds';
 }
 
 /** As long as the deploy itself, and nobody would hear why: it is ended before it says so. */

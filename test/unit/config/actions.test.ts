@@ -38,14 +38,15 @@ describe('section actions', () => {
 
   it.each([
     ['1', 1000],
-    ['899', 899_000],
+    ['770', 770_000],
   ])('gives a deploy DEPLOY_TIMEOUT_SECS=%s (D38)', async (seconds, timeoutMs) => {
     const home = await createConfigHome(`actions: { ${node}, timeout: 5m }\n`);
     expect((await home.load({ DEPLOY_TIMEOUT_SECS: seconds })).actions?.timeoutMs).toBe(timeoutMs);
   });
 
   it.each([
-    ['900', 'must be less than the 900 seconds after which the executor gives up, not "900"'],
+    ['771', 'must be at most 770 seconds, as the control side gives up after 900, not "771"'],
+    ['900', 'must be at most 770 seconds, as the control side gives up after 900, not "900"'],
     ['0', 'must be more than 0 seconds, not "0"'],
     ['ten', 'must be more than 0 seconds, not "ten"'],
     ['-5', 'must be more than 0 seconds, not "-5"'],
@@ -54,16 +55,25 @@ describe('section actions', () => {
     expect(await home.problems({ DEPLOY_TIMEOUT_SECS: seconds })).toEqual([`DEPLOY_TIMEOUT_SECS ${problem}`]);
   });
 
-  it.each([
-    ['1000', 999, []],
+  it.each<[string, number, string[]]>([
+    ['1000', 870, []],
     [
-      '1000',
-      1000,
+      ...['1000', 871],
+      ['DEPLOY_TIMEOUT_SECS must be at most 870 seconds, as the control side gives up after 1000, not "871"'],
+    ],
+    // Whatever the control side waits: longer than its unit no deploy may be.
+    ['86400', 899, []],
+    [
+      ...['86400', 900],
       [
-        'DEPLOY_TIMEOUT_SECS must be less than the 1000 seconds after which the executor gives up, not "1000"',
+        'DEPLOY_TIMEOUT_SECS must be at most 899 seconds, as the control side gives up after 86400, not "900"',
       ],
     ],
-    ['600', 599, []],
+    ['600', 470, []],
+    [
+      ...['130', 1],
+      ['DEPLOY_TIMEOUT_SECS has no time at all: the control side gives up after 130 seconds, not "1"'],
+    ],
     ['0', 5, ['REDEPLOY_TIMEOUT_SECS must be 1 to 86400, not "0"']],
     ['86401', 5, ['REDEPLOY_TIMEOUT_SECS must be 1 to 86400, not "86401"']],
     ['1e3', 5, ['REDEPLOY_TIMEOUT_SECS must be 1 to 86400, not "1e3"']],
@@ -78,11 +88,25 @@ describe('section actions', () => {
     },
   );
 
-  it('refuses a timeout that outlives the executor (D40)', async () => {
-    const home = await createConfigHome(`actions: { ${node}, timeout: 15m }\n`);
-    expect(await home.problems()).toEqual([
-      'reeve.yaml:1:109: actions.timeout must be less than the 900 seconds after which the executor gives up, not 15m',
-    ]);
+  it.each([
+    ['13m', '900', 'at most 770 seconds, as the control side gives up after 900, not 13m'],
+    ['15m', '86400', 'at most 899 seconds, as the control side gives up after 86400, not 15m'],
+    [undefined, '729', 'at most 599 seconds, as the control side gives up after 729, not 10m'],
+  ])(
+    'refuses a timeout of %s where the control side gives up after %s s (D40, D41)',
+    async (timeout, given, problem) => {
+      const home = await createConfigHome(
+        `actions: { ${node}${timeout === undefined ? '' : `, timeout: ${timeout}`} }\n`,
+      );
+      const problems = await home.problems({ REDEPLOY_TIMEOUT_SECS: given });
+      expect(problems).toEqual([expect.stringMatching(/^reeve.yaml:1:\d+: /)]);
+      expect(problems[0]).toContain(`actions.timeout must be ${problem}`);
+    },
+  );
+
+  it('lets a control host without a node wait as long as it likes (D40)', async () => {
+    const home = await createConfigHome('actions: { root: /opt/homelab/actions }\n');
+    expect(await home.problems({ REDEPLOY_TIMEOUT_SECS: '60' })).toEqual([]);
   });
 
   it('reads the timeout from the environment file of the deploy-runner (D38)', async () => {
@@ -99,7 +123,7 @@ describe('section actions', () => {
     ['DEPLOY_TIMEOUT_SECS=soon', '1:1: DEPLOY_TIMEOUT_SECS must be a whole number of seconds, not "soon"'],
     [
       'DEPLOY_TIMEOUT_SECS=900',
-      '1:1: actions.timeout must be less than the 900 seconds after which the executor gives up, not 900s',
+      '1:1: actions.timeout must be at most 770 seconds, as the control side gives up after 900, not 900s',
     ],
     ['deploy', '1:1: this is not NAME=VALUE'],
   ])('refuses an environment file with %s (D40)', async (line, problem) => {
