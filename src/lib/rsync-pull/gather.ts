@@ -1,21 +1,30 @@
-// Reads what the mirror has, and what this node knows of it.
+// Reads what the mirror has, and what this node knows of it. What cannot be read is told, and stays for the next pull.
 import { lstat } from 'node:fs/promises';
 import { type Entry, readEntry } from '../actions/entry.ts';
 import { hasMarker, type MarkerContext } from '../actions/markers.ts';
 import { type EntryName, listEntries } from '../actions/open.ts';
 import { actionPlaces } from '../actions/places.ts';
+import { ReeveError } from '../errors.ts';
 import type { PulledEntry } from './facts.ts';
 import { mostEntries } from './mirror.ts';
 
-export async function gatherMirror(ctx: MarkerContext): Promise<PulledEntry[]> {
+export type Gathered = { entries: readonly PulledEntry[]; errors: readonly ReeveError[] };
+
+export async function gatherMirror(ctx: MarkerContext): Promise<Gathered> {
   const { staging, inbox } = actionPlaces(ctx.paths);
   const { names } = await listEntries(staging, mostEntries);
-  const pulled: PulledEntry[] = [];
+  const entries: PulledEntry[] = [];
+  const errors: ReeveError[] = [];
   for (const name of names) {
-    const entry = (await isDirectory(name)) ? toForeign(name) : await readEntry(name);
-    if (entry !== undefined) pulled.push(await lookAt(ctx, inbox, entry));
+    try {
+      const entry = (await isDirectory(name)) ? toForeign(name) : await readEntry(name);
+      if (entry !== undefined) entries.push(await lookAt(ctx, inbox, entry));
+    } catch (error) {
+      if (!(error instanceof ReeveError)) throw error;
+      errors.push(error);
+    }
   }
-  return pulled;
+  return { entries, errors };
 }
 
 /** It is made anew by each pull: whoever waits for its name is told by what rsync says of the source. */

@@ -11,6 +11,7 @@ import { buildPullArgs } from '../rsync/args.ts';
 import { type Listed, parseListedLine } from '../rsync/listing.ts';
 import { findRemoteShell, runRsync } from '../rsync/run.ts';
 import { ensureDirectory } from '../state/directory.ts';
+import { fileError } from '../state/file-error.ts';
 import type { PullFacts } from './facts.ts';
 
 /** A node has some dozen services. More than so many entries are no actions, and none of them is taken. */
@@ -27,7 +28,9 @@ export type MirrorEnd = Pick<PullFacts, 'listed' | 'left'> & { error?: ReeveErro
 export async function updateMirror(ctx: MirrorContext, { pull }: ActionsConfig): Promise<MirrorEnd> {
   const { staging } = actionPlaces(ctx.paths);
   const place = JSON.stringify(pull);
-  await ensureDirectory(staging);
+  await ensureDirectory(staging).catch((error: unknown) => {
+    throw fileError('make', staging, error);
+  });
   const list = collectList();
   const remoteShell = await findRemoteShell(ctx, pull, 'pull');
   const transfer = { ...(remoteShell === undefined ? {} : { remoteShell }), from: pull, to: staging };
@@ -40,7 +43,9 @@ export async function updateMirror(ctx: MirrorContext, { pull }: ActionsConfig):
     onLine: list.add,
   });
   if (verdict === 'stopped' || (await listEntries(staging, mostEntries)).isCut) {
-    await rm(staging, { recursive: true, force: true });
+    await rm(staging, { recursive: true, force: true }).catch((failure: unknown) => {
+      throw fileError('remove', staging, failure);
+    });
     const cause = `there are more than ${mostEntries} entries, and none of them is taken`;
     return {
       listed: undefined,

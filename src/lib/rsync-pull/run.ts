@@ -4,7 +4,7 @@
 import type { ActionsConfig } from '../config/config.ts';
 import { requireActionsNode } from '../config/rules.ts';
 import type { Context } from '../context.ts';
-import { describeError, type ReeveError, StepError, UnavailableError } from '../errors.ts';
+import { ConfigError, describeError, ReeveError, StepError, UnavailableError } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
 import { writeWake } from '../publish/wake.ts';
@@ -16,14 +16,14 @@ import { gatherMirror } from './gather.ts';
 import { updateMirror } from './mirror.ts';
 import { planPull } from './plan.ts';
 import { pushResults } from './push.ts';
-import { findNews, readStrays, summarizeStrays, writeStrays } from './strays.ts';
+import { findNews, readStrays, type Strays, summarizeStrays, writeStrays } from './strays.ts';
 
 export async function runRsyncPull(ctx: Context, { waitMs }: { waitMs: number }): Promise<Outcome> {
   const actions = requireActionsNode(ctx.config);
   const work = async (): Promise<Outcome> => {
-    const pulled = await pullActions(ctx, actions);
+    const pulled = await pullActions(ctx, actions).catch((error: unknown) => pulledNothing(error));
     // After the pull: what it refuses leaves with this run.
-    const pushed = await pushResults(ctx, actions);
+    const pushed = await pushResults(ctx, actions).catch((error: unknown) => ({ sent: [], errors: [error] }));
     throwErrors([...pulled.errors, ...pushed.errors]);
     return renderOutcome(pulled, pushed.sent);
   };
@@ -33,17 +33,28 @@ export async function runRsyncPull(ctx: Context, { waitMs }: { waitMs: number })
 }
 
 /** `stray`: how many entries at the source are left alone, told before or now. */
-type Pulled = Applied & { news: readonly LeftEntry[]; stray: number };
+type Pulled = Omit<Applied, 'errors'> & {
+  news: readonly LeftEntry[];
+  stray: number;
+  errors: readonly unknown[];
+};
 
 async function pullActions(ctx: Context, actions: ActionsConfig): Promise<Pulled> {
   const { error, ...mirror } = await updateMirror(ctx, actions);
-  const plan = planPull({ ...mirror, entries: await gatherMirror(ctx) });
+  const { entries, errors } = await gatherMirror(ctx);
+  const plan = planPull({ ...mirror, entries });
   const applied = await applyPull(ctx, actions, plan.steps);
   if (applied.handedOver.length > 0) await wakeDeploys(ctx);
-  if (error !== undefined) applied.errors.unshift(error);
   // What is there no longer is known only from a whole list.
-  const news = mirror.listed === undefined ? [] : await tellStrays(ctx, plan.strays);
-  return { ...applied, news, stray: plan.strays.length };
+  const told = mirror.listed === undefined ? { news: [], errors: [] } : await tellStrays(ctx, plan.strays);
+  return {
+    ...{ ...applied, news: told.news, stray: plan.strays.length },
+    errors: [...(error === undefined ? [] : [error]), ...errors, ...applied.errors, ...told.errors],
+  };
+}
+
+function pulledNothing(error: unknown): Pulled {
+  return { handedOver: [], refused: [], news: [], stray: 0, errors: [error] };
 }
 
 /** Best effort: its timer comes anyway. */
@@ -53,8 +64,16 @@ async function wakeDeploys({ paths, log }: Context): Promise<void> {
   });
 }
 
-async function tellStrays(ctx: Context, strays: readonly LeftEntry[]): Promise<LeftEntry[]> {
-  const told = await readStrays(ctx, true);
+type Told = { news: readonly LeftEntry[]; errors: readonly unknown[] };
+
+/** They are told even where that cannot be written down: then they are told again. */
+async function tellStrays(ctx: Context, strays: readonly LeftEntry[]): Promise<Told> {
+  const errors: unknown[] = [];
+  const collect = (error: unknown): void => void errors.push(error);
+  const told = await readStrays(ctx, true).catch((error: unknown): Strays => {
+    collect(error);
+    return { count: 0, entries: [] };
+  });
   const found = summarizeStrays(strays);
   const news = findNews(found, told);
   const at = ctx.clock.now().toISOString();
@@ -70,17 +89,20 @@ async function tellStrays(ctx: Context, strays: readonly LeftEntry[]): Promise<L
       ...{ at, run: ctx.runId, concern: 'rsync-pull', action: `leave ${JSON.stringify(name)}` },
       ...{ reason, outcome: 'refused' as const },
     })),
-  );
-  await writeStrays(ctx, found, told);
-  return news;
+  ).catch(collect);
+  await writeStrays(ctx, found, told).catch(collect);
+  return { news, errors };
 }
 
-function throwErrors(errors: readonly ReeveError[]): void {
-  const [first] = errors;
-  if (first === undefined) return;
-  if (errors.length === 1) throw first;
+/** A bug stays one, but for the results that have left before. */
+function throwErrors(errors: readonly unknown[]): void {
+  if (errors.length === 0) return;
+  const bug = errors.find((error) => !(error instanceof ReeveError));
+  if (errors.length === 1 || bug !== undefined) throw bug ?? errors[0];
   const message = errors.map(describeError).join('; ');
-  if (errors.every((error) => error instanceof UnavailableError)) throw new UnavailableError(message);
+  for (const Same of [UnavailableError, ConfigError]) {
+    if (errors.every((error) => error instanceof Same)) throw new Same(message);
+  }
   throw new StepError(message, { code: 'pull' });
 }
 

@@ -1,8 +1,10 @@
 // How rsync-pull takes each end of rsync, links that break and disks that are full; real ones where they can be had.
-import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { parseAction } from '../../../src/lib/deploy-runner/action.ts';
+import { markerKey } from '../../../src/lib/deploy-runner/key.ts';
 import { collectAfterAll } from '../../support/after-all.ts';
 import { startByteProxy } from '../../support/byte-proxy.ts';
 import { fillDisk, mountSmall } from '../../support/full-disk.ts';
@@ -203,6 +205,55 @@ describe('a full disk', () => {
     free();
     expect((await node.pull()).status).toBe(0);
     expect(readTree(node.path('inbox', ''))).toEqual({ 'redeploy-web-1-blog.json': text });
+  });
+});
+
+describe('whatever keeps a pull from its work', () => {
+  it.each<[string, (node: PullingNode) => void]>([
+    ['a mirror that cannot be made', (node) => void node.write('state/actions/staging', 'no directory')],
+    ['an inbox that is none', (node) => void node.write('state/actions/inbox', 'no directory')],
+    [
+      'a history that is none',
+      (node) => mkdirSync(join(node.stateDir, 'history.ndjson'), { recursive: true }),
+    ],
+    ['what was told is no file', (node) => mkdirSync(node.path('strays.json', ''), { recursive: true })],
+  ])('keeps no result from leaving: %s (D41)', async (_, spoil) => {
+    const node = makePullingNode(sshd);
+    node.approve('redeploy-web-1-blog');
+    writeFileSync(join(node.far.deploy, 'README'), 'x');
+    spoil(node);
+    const name = node.result('redeploy-web-1-shop');
+    const end = await node.pull();
+    expect([1, 78]).toContain(end.status);
+    expect(describePull(end)).toMatch(/^cannot /);
+    expect(Object.keys(readTree(node.far.events))).toEqual([name]);
+    expect(node.names('outbox')).toEqual([]);
+  });
+
+  it('keeps no result from leaving: a full disk, where a stray is to be told (D41)', async () => {
+    const node = makePullingNode(sshd);
+    mountSmall(node.stateDir, 'size=2m');
+    await node.pull();
+    const name = node.result('redeploy-web-1-shop');
+    writeFileSync(join(node.far.deploy, 'README'), '');
+    fillDisk(node.stateDir);
+    const end = await node.pull();
+    expect([end.status, describePull(end)]).toEqual([1, expect.stringMatching(/^cannot /)]);
+    expect(Object.keys(readTree(node.far.events))).toEqual([name]);
+    expect(node.names('outbox')).toEqual([]);
+  });
+
+  it('keeps no other action from the inbox: a marker that is no file (D41)', async () => {
+    const node = makePullingNode(sshd);
+    const bytes = Buffer.from(node.approve('redeploy-web-1-blog'));
+    mkdirSync(node.path('processed-deploy-actions', `${markerKey(parseAction(bytes), bytes)}.json`), {
+      recursive: true,
+    });
+    node.approve('redeploy-web-1-shop');
+    const name = node.result('redeploy-web-1-wiki');
+    await node.pull();
+    expect(node.names('inbox')).toEqual(['redeploy-web-1-shop.json']);
+    expect(Object.keys(readTree(node.far.events))).toContain(name);
   });
 });
 
