@@ -89,7 +89,10 @@ export function makeControlHost(): ControlHost {
     age: (id, seconds) => {
       const path = join(root, 'running', `${id}.json`);
       const action = read('running', id);
-      action.transition_history.at(-1).timestamp -= seconds;
+      const last = action.transition_history.at(-1);
+      last.timestamp -= seconds;
+      last.clock.at_ms -= seconds * 1000;
+      last.clock.uptime_ms -= seconds * 1000;
       const staged = `${path}.aged`;
       writeFileSync(staged, JSON.stringify(action));
       renameSync(staged, path);

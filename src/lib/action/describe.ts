@@ -1,8 +1,9 @@
 // An action in words and as data for people. What stands in it was written by others. Pure.
 import { findApproval } from '../deploy-runner/key.ts';
+import { usualResultMs } from '../deploy-runner/times.ts';
 import { toLine } from '../report/printable.ts';
 import { formatDuration } from '../time.ts';
-import { type Found, type FoundAction, redeployType, usualTimeoutMs } from './facts.ts';
+import { type Found, type FoundAction, redeployType, toMs } from './facts.ts';
 
 export type Summary = {
   id: string;
@@ -41,14 +42,14 @@ function findProblem({ action }: FoundAction): string | null {
   return action.type === redeployType && action.service === undefined ? 'it names no service' : null;
 }
 
-/** Unix seconds, or an instant as text. Null where it is none. */
+/** Null where it is none. */
 export function toInstant(timestamp: number | string | undefined): string | null {
-  const instant = new Date(typeof timestamp === 'number' ? timestamp * 1000 : (timestamp ?? ''));
-  return Number.isNaN(instant.getTime()) ? null : instant.toISOString();
+  const ms = toMs(timestamp);
+  return ms === undefined ? null : new Date(ms).toISOString();
 }
 
 /** What comes of an approval. */
-export function describeEffect({ action }: FoundAction, timeoutMs = usualTimeoutMs): string {
+export function describeEffect({ action }: FoundAction, timeoutMs = usualResultMs): string {
   const { type, node, service = '?' } = action;
   if (type !== redeployType) {
     return `actions of type ${type} are not carried out by reeve: another executor has to take it`;

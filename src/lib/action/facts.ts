@@ -4,6 +4,7 @@ import type { Action } from '../deploy-runner/action.ts';
 import type { ActionResult } from '../deploy-runner/event.ts';
 import { findApproval, markerKey } from '../deploy-runner/key.ts';
 import type { ActionState } from '../deploy-runner/layout.ts';
+import type { Moment } from '../host/moment.ts';
 
 /** What lies under an action's name in one of the directories. */
 export type Found = FoundAction | FoundRefused;
@@ -36,37 +37,76 @@ export type Reported = {
   arrivedAtMs: number;
 };
 
-/** The executor gives up then: a node has reported before. */
-export const usualTimeoutMs = 900_000;
-
 /** The only type that is carried out by file; others are another executor's. */
 export const redeployType = 'redeploy';
 
 export type Dispatched = {
   /** Undefined where somebody else has dispatched it, and it names no approval. */
   key?: string;
-  atMs: number;
+  since: Moment;
+  /** What has come before is another dispatch's, where no key tells. By the clock that files get their times from. */
+  fromMs: number;
 };
 
-/** When it went to its node, and under which key, as the file itself tells. */
-export function readDispatch({ action, bytes, about }: FoundAction): Dispatched {
+/** When it went to its node, and under which key, as the file itself tells. What it says of a time to come is not believed. */
+export function readDispatch({ action, state, bytes, about }: FoundAction, now: Date): Dispatched {
   const last = action.transitions.findLast(({ to }) => to === 'running');
-  const stored = readStoredKey(bytes);
+  const { key: stored, clock } = readStored(bytes);
   const key = stored ?? (findApproval(action) === undefined ? undefined : markerKey(action, bytes));
-  const seconds = typeof last?.timestamp === 'number' ? last.timestamp : action.updatedAt;
+  const told = [clock?.atMs, toMs(last?.timestamp), toMs(action.updatedAt), about.mtimeMs, about.ctimeMs];
+  const times = told.filter((time) => time !== undefined);
+  // Where all of them are to come it is this clock that was put back.
+  const atMs = times.find((time) => time <= now.getTime()) ?? times[0] ?? now.getTime();
+  const isOwn = clock !== undefined && atMs === clock.atMs;
   return {
     ...(key === undefined ? {} : { key }),
-    atMs: seconds === undefined ? about.mtimeMs : seconds * 1000,
+    since: { atMs, ...(clock?.boot === undefined ? {} : { boot: clock.boot }) },
+    fromMs: isOwn ? atMs : findFirstResultMs(atMs, state === 'running' ? about : undefined),
   };
 }
 
+/** Others write down whole seconds: within that one it is their file that tells when it came there. */
+function findFirstResultMs(atMs: number, about: Stats | undefined): number {
+  if (atMs % 1000 !== 0) return atMs;
+  const ctimeMs = about?.ctimeMs ?? Number.NaN;
+  return ctimeMs >= atMs && ctimeMs < atMs + 1000 ? ctimeMs : atMs + 1000;
+}
+
+/** Unix seconds, or an instant as text, which is UTC where it does not say so. Undefined where it is none. */
+export function toMs(timestamp: number | string | undefined): number | undefined {
+  if (timestamp === undefined) return undefined;
+  const raw = typeof timestamp === 'number' ? timestamp * 1000 : timestamp.replace(/T[\d:.]+$/, '$&Z');
+  const ms = new Date(raw).getTime();
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** How a dispatch of ours is written down. */
+export type DispatchClock = { at_ms: number; boot?: string; uptime_ms?: number };
+
+export function renderClock({ atMs, boot }: Moment): DispatchClock {
+  return { at_ms: atMs, ...(boot === undefined ? {} : { boot: boot.id, uptime_ms: boot.uptimeMs }) };
+}
+
 /** Of the last transition to running: the bytes that it was made from are no longer there. */
-function readStoredKey(bytes: Buffer): string | undefined {
+function readStored(bytes: Buffer): { key?: string; clock?: Moment } {
   const { transition_history: history } = JSON.parse(bytes.toString('utf8')) as {
-    transition_history?: { to?: unknown; key?: unknown }[];
+    transition_history?: ({ to?: unknown; key?: unknown; clock?: unknown } | null)[] | null;
   };
-  const key = history?.findLast(({ to }) => to === 'running')?.key;
-  return typeof key === 'string' ? key : undefined;
+  const last = history?.findLast((one) => one?.to === 'running');
+  const clock = parseClock(last?.clock);
+  return {
+    ...(typeof last?.key === 'string' ? { key: last.key } : {}),
+    ...(clock === undefined ? {} : { clock }),
+  };
+}
+
+function parseClock(raw: unknown): Moment | undefined {
+  const { at_ms: atMs, boot: id, uptime_ms: uptimeMs } = (raw ?? {}) as Record<string, unknown>;
+  if (typeof atMs !== 'number' || toMs(atMs / 1000) === undefined) return undefined;
+  return {
+    atMs,
+    ...(typeof id === 'string' && typeof uptimeMs === 'number' ? { boot: { id, uptimeMs } } : {}),
+  };
 }
 
 /** What came of this dispatch and of no other of the same id, oldest first. */
@@ -78,7 +118,6 @@ export function findResults(
   return reported.filter(({ result, arrivedAtMs }) => {
     if (result.node !== node) return false;
     if (result.key !== undefined && dispatched.key !== undefined) return result.key === dispatched.key;
-    // A whole second later, as far as a timestamp of whole seconds tells: a result that is too early is another one's.
-    return arrivedAtMs >= dispatched.atMs + 1000;
+    return arrivedAtMs >= dispatched.fromMs;
   });
 }

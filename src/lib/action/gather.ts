@@ -1,50 +1,46 @@
 // Reads what the planners ask for.
 import type { Context } from '../context.ts';
 import { markerKey } from '../deploy-runner/key.ts';
+import { usualResultMs } from '../deploy-runner/times.ts';
 import { readResults } from './events.ts';
-import {
-  type Found,
-  type FoundAction,
-  type Reported,
-  readDispatch,
-  redeployType,
-  usualTimeoutMs,
-} from './facts.ts';
+import { type Found, type FoundAction, type Reported, readDispatch, redeployType } from './facts.ts';
 import type { DispatchFacts, SettleFacts } from './plan.ts';
 import { readAction, readState } from './tree.ts';
 
-type GatherContext = Pick<Context, 'log' | 'config'>;
+type GatherContext = Pick<Context, 'log' | 'config' | 'clock'>;
 
 export async function gatherDispatch(ctx: GatherContext, root: string): Promise<DispatchFacts> {
   const approved = await readAll(ctx, root, 'approved');
   if (approved.length === 0) return { approved, running: new Set(), ended: new Map() };
   const running = new Set<string>();
+  const now = ctx.clock.now();
   const ended = new Map<string, ReadonlySet<string>>();
   for (const { id } of approved) {
     if ((await readAction(root, 'running', id)) !== undefined) running.add(id);
     const finals = await Promise.all([readAction(root, 'completed', id), readAction(root, 'failed', id)]);
-    ended.set(id, new Set(finals.flatMap(readKeys)));
+    ended.set(id, new Set(finals.flatMap((final) => readKeys(final, now))));
   }
   return { approved, running, ended };
 }
 
 /** Of one that was refused before it was dispatched as well: it was approved all the same. */
-function readKeys(found: Found | undefined): string[] {
+function readKeys(found: Found | undefined, now: Date): string[] {
   if (found === undefined || found.kind === 'refused') return [];
-  const { key } = readDispatch(found);
+  const { key } = readDispatch(found, now);
   return [key, markerKey(found.action, found.bytes)].filter((one) => one !== undefined);
 }
 
 export async function gatherSettle(ctx: GatherContext, root: string): Promise<SettleFacts> {
   const running = await readAll(ctx, root, 'running');
+  const now = ctx.clock.now();
   const reported = new Map<string, readonly Reported[]>();
   for (const [node, actions] of groupByNode(running)) {
     const ids = new Set(actions.map(({ id }) => id));
-    const sinceMs = Math.min(...actions.map((action) => readDispatch(action).atMs));
+    const sinceMs = Math.min(...actions.map((action) => readDispatch(action, now).since.atMs));
     for (const [id, results] of await readResults(ctx, root, { node, ids, sinceMs }))
       reported.set(id, results);
   }
-  return { running, reported, timeoutMs: ctx.config.actions?.resultTimeoutMs ?? usualTimeoutMs };
+  return { running, reported, timeoutMs: ctx.config.actions?.resultTimeoutMs ?? usualResultMs };
 }
 
 function groupByNode(running: readonly Found[]): Map<string, FoundAction[]> {

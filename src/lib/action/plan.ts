@@ -1,6 +1,7 @@
 // What is to be done with what has been approved, and with what is running. Pure.
 import { findApproval, markerKey } from '../deploy-runner/key.ts';
 import { describeError, InputError } from '../errors.ts';
+import { elapsedMs, type Moment } from '../host/moment.ts';
 import { formatDuration } from '../time.ts';
 import {
   type Dispatched,
@@ -10,6 +11,7 @@ import {
   type Reported,
   readDispatch,
   redeployType,
+  renderClock,
 } from './facts.ts';
 import type { DispatchStep, FinishStep, RefuseStep, WaitStep } from './steps.ts';
 import { addTransition } from './transition.ts';
@@ -31,9 +33,9 @@ export function planDispatch({
   return approved.filter(isOurs).map((found) => {
     if (running.has(found.id)) return { kind: 'wait', found, reason: 'an earlier one of this id is running' };
     if (found.kind === 'refused') return refuseFile(found);
-    const unfit = findUnfit(found);
-    if (unfit !== undefined) return { kind: 'refuse', found, to: 'failed', reason: unfit };
     const key = markerKey(found.action, found.bytes);
+    const unfit = findUnfit(found, key);
+    if (unfit !== undefined) return { kind: 'refuse', found, to: 'failed', reason: unfit };
     if (ended.get(found.id)?.has(key) === true) {
       const reason = 'this very approval has been carried out before: it has to be approved anew';
       return { kind: 'refuse', found, to: 'rejected', reason };
@@ -51,11 +53,11 @@ export type SettleFacts = {
 
 export function planSettle(
   { running, reported, timeoutMs }: SettleFacts,
-  now: Date,
+  now: Moment,
 ): (FinishStep | RefuseStep | WaitStep)[] {
   return running.filter(isOurs).map((found) => {
     if (found.kind === 'refused') return settleRefused(found, now, timeoutMs);
-    const dispatched = readDispatch(found);
+    const dispatched = readDispatch(found, new Date(now.atMs));
     const [first] = findResults(dispatched, found.action.node, reported.get(found.id) ?? []);
     if (first !== undefined) return finishBy(found, first);
     return settleUnheard(found, dispatched, { now, timeoutMs });
@@ -74,16 +76,29 @@ function refuseFile(found: Found & { kind: 'refused' }): RefuseStep | WaitStep {
   return { kind: 'wait', found, reason, isTrouble: true };
 }
 
-function findUnfit({ action, bytes }: FoundAction): string | undefined {
+function findUnfit({ action, bytes }: FoundAction, key: string): string | undefined {
   if (action.service === undefined) return 'it names no service';
   try {
-    addTransition(bytes, { from: 'approved', to: 'running', timestamp: 0, by: 'system' });
+    addTransition(bytes, {
+      from: 'approved',
+      to: 'running',
+      timestamp: 0,
+      by: 'system',
+      key,
+      clock: longClock,
+    });
     return undefined;
   } catch (error) {
     if (error instanceof InputError) return describeError(error);
     throw error;
   }
 }
+
+/** None is written longer. */
+const longClock = renderClock({
+  atMs: 8_640_000_000_000_000,
+  boot: { id: 'x'.repeat(36), uptimeMs: 8_640_000_000_000.125 },
+});
 
 function describeApproval({ action }: FoundAction): string {
   const approval = findApproval(action);
@@ -92,12 +107,14 @@ function describeApproval({ action }: FoundAction): string {
 
 function settleRefused(
   found: Found & { kind: 'refused' },
-  now: Date,
+  now: Moment,
   timeoutMs: number,
 ): RefuseStep | WaitStep {
   const { reason } = found;
   if (!found.isFile) return { kind: 'wait', found, reason, isTrouble: true };
-  const isOver = now.getTime() - found.about.mtimeMs >= timeoutMs;
+  // The second is the kernel's: whoever has written the file can set the first to a time to come.
+  const sinceMs = Math.min(found.about.mtimeMs, found.about.ctimeMs);
+  const isOver = now.atMs - sinceMs >= timeoutMs;
   return isOver ? { kind: 'refuse', found, to: 'failed', reason } : { kind: 'wait', found, reason };
 }
 
@@ -113,15 +130,15 @@ function finishBy(found: FoundAction, reported: Reported): FinishStep {
 
 function settleUnheard(
   found: FoundAction,
-  { atMs }: Dispatched,
-  { now, timeoutMs }: { now: Date; timeoutMs: number },
+  { since }: Dispatched,
+  { now, timeoutMs }: { now: Moment; timeoutMs: number },
 ): FinishStep | WaitStep {
-  const waitedMs = now.getTime() - atMs;
+  const waitedMs = elapsedMs(since, now);
   const { node } = found.action;
   if (waitedMs >= timeoutMs) {
     const reason = `node ${node} has reported nothing for ${formatDuration(timeoutMs)}`;
     return { kind: 'finish', found, to: 'failed', reason };
   }
-  const waited = formatDuration(Math.max(0, Math.round(waitedMs / 1000) * 1000));
+  const waited = formatDuration(Math.round(waitedMs / 1000) * 1000);
   return { kind: 'wait', found, reason: `node ${node} has not reported yet, after ${waited}` };
 }

@@ -2,6 +2,7 @@
 // is run on this machine, and no connection is made.
 import type { Context } from '../context.ts';
 import { describeError } from '../errors.ts';
+import { readMoment } from '../host/moment.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
 import { appendHistory, type HistoryEvent } from '../state/history.ts';
@@ -33,7 +34,7 @@ export async function runExecutor(ctx: Context, { waitMs, ...parts }: ExecutorOp
 }
 
 async function planSettleNow(ctx: Context, root: string): Promise<Step[]> {
-  return planSettle(await gatherSettle(ctx, root), ctx.clock.now());
+  return planSettle(await gatherSettle(ctx, root), await readMoment(ctx.clock));
 }
 
 async function planDispatchNow(ctx: Context, root: string): Promise<Step[]> {

@@ -74,9 +74,9 @@ function readReasons(bytes: Buffer): (string | null)[] {
 
 async function readOwnResults(ctx: Context, root: string, found: FoundAction): Promise<readonly Reported[]> {
   if (!found.action.transitions.some(({ to }) => to === 'running') && found.state !== 'running') return [];
-  const dispatched = readDispatch(found);
+  const dispatched = readDispatch(found, ctx.clock.now());
   const { node } = found.action;
-  const wanted = { node, ids: new Set([found.id]), sinceMs: dispatched.atMs };
+  const wanted = { node, ids: new Set([found.id]), sinceMs: dispatched.since.atMs };
   const results = await readResults(ctx, root, wanted);
   return findResults(dispatched, node, results.get(found.id) ?? []);
 }

@@ -2,9 +2,12 @@
 
 import { listEntries } from '../actions/open.ts';
 import type { ActionsConfig } from '../config/config.ts';
+import type { Context } from '../context.ts';
 import { type ActionState, stateDirectory } from '../deploy-runner/layout.ts';
 import { parseActionFileName } from '../deploy-runner/names.ts';
-import { readDispatch, redeployType, usualTimeoutMs } from './facts.ts';
+import { usualResultMs } from '../deploy-runner/times.ts';
+import { elapsedMs, readMoment } from '../host/moment.ts';
+import { readDispatch, redeployType } from './facts.ts';
 import { readState } from './tree.ts';
 
 export type ControlSurvey = {
@@ -12,7 +15,7 @@ export type ControlSurvey = {
   approved: number;
   running: number;
   /** Redeploys without an end, past the time after which they have failed. */
-  late: readonly { id: string; node: string; sinceMs: number }[];
+  late: readonly { id: string; node: string; waitedMs: number }[];
   timeoutMs: number;
 };
 
@@ -21,19 +24,20 @@ const mostNames = 200_000;
 export async function surveyControl(
   {
     root,
-    resultTimeoutMs: timeoutMs = usualTimeoutMs,
+    resultTimeoutMs: timeoutMs = usualResultMs,
   }: Pick<ActionsConfig, 'resultTimeoutMs'> & { root: string },
-  now: Date,
+  clock: Context['clock'],
 ): Promise<ControlSurvey> {
   const [pending, approved, running] = await Promise.all([
     count(root, 'pending'),
     count(root, 'approved'),
     readState(root, 'running'),
   ]);
+  const now = await readMoment(clock);
   const late = running.found.flatMap((found) => {
     if (found.kind === 'refused' || found.action.type !== redeployType) return [];
-    const sinceMs = readDispatch(found).atMs;
-    return now.getTime() - sinceMs > timeoutMs ? [{ id: found.id, node: found.action.node, sinceMs }] : [];
+    const waitedMs = elapsedMs(readDispatch(found, new Date(now.atMs)).since, now);
+    return waitedMs > timeoutMs ? [{ id: found.id, node: found.action.node, waitedMs }] : [];
   });
   return { pending, approved, running: running.found.length, late, timeoutMs };
 }

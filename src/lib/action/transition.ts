@@ -3,6 +3,7 @@ import { parseAction } from '../deploy-runner/action.ts';
 import type { ActionState } from '../deploy-runner/layout.ts';
 import { maxActionBytes } from '../deploy-runner/names.ts';
 import { InputError } from '../errors.ts';
+import type { DispatchClock } from './facts.ts';
 
 export type NewTransition = {
   from: ActionState;
@@ -13,6 +14,8 @@ export type NewTransition = {
   reason?: string;
   /** Of the marker, which the file's own bytes no longer give once it has gone on. */
   key?: string;
+  /** When it was, more exactly than others write it down. */
+  clock?: DispatchClock;
 };
 
 const longestReason = 1000;
@@ -31,7 +34,7 @@ const spareBytes: Readonly<Record<ActionState, number>> = {
 /** Throws InputError where the file would get too large to be read again. Assumes that `bytes` are an action's. */
 export function addTransition(
   bytes: Uint8Array,
-  { reason, key, ...step }: NewTransition,
+  { reason, key, clock, ...step }: NewTransition,
   more: Readonly<Record<string, unknown>> = {},
 ): string {
   const raw = JSON.parse(Buffer.from(bytes).toString('utf8')) as Record<string, unknown>;
@@ -40,6 +43,7 @@ export function addTransition(
     ...step,
     ...(reason === undefined || reason === '' ? {} : { reason: reason.slice(0, longestReason) }),
     ...(key === undefined ? {} : { key }),
+    ...(clock === undefined ? {} : { clock }),
   };
   const next = {
     ...raw,

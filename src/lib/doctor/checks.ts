@@ -160,7 +160,7 @@ async function checkActions(world: World): Promise<Finding[]> {
   const { root } = actions;
   return [
     ...(actions.node === '' ? [] : judgeActions(await gatherActions(world, actions), world.now)),
-    ...(root === undefined ? [] : judgeControl(await gatherControl(world, { ...actions, root }), world.now)),
+    ...(root === undefined ? [] : judgeControl(await gatherControl(world, { ...actions, root }))),
   ];
 }
 

@@ -101,7 +101,7 @@ async function failureOf(work: Promise<unknown>): Promise<string | undefined> {
 }
 
 export async function gatherControl(
-  { now }: World,
+  { base }: World,
   { root, ...actions }: ActionsConfig & { root: string },
 ): Promise<ControlFacts> {
   const directories = await Promise.all([
@@ -110,7 +110,7 @@ export async function gatherControl(
     lookAtDirectory(join(root, 'deploy'), 'deploy'),
     lookAtDirectory(eventsRoot(root), '../events'),
   ]);
-  return { root, directories, survey: await surveyControl({ ...actions, root }, now) };
+  return { root, directories, survey: await surveyControl({ ...actions, root }, base.clock) };
 }
 
 async function lookAtDirectory(path: string, name: string): Promise<TreeDirectory> {

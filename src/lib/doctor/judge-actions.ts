@@ -206,7 +206,7 @@ export type ControlFacts = {
   survey: ControlSurvey;
 };
 
-export function judgeControl({ root, directories, survey }: ControlFacts, now: Date): Finding[] {
+export function judgeControl({ root, directories, survey }: ControlFacts): Finding[] {
   const [top] = directories;
   if (top === undefined || !top.isDirectory) {
     const fix = 'make it, or correct actions.root';
@@ -214,7 +214,7 @@ export function judgeControl({ root, directories, survey }: ControlFacts, now: D
   }
   const findings = [
     ...directories.flatMap((directory) => judgeDirectory(directory, top)),
-    ...judgeLate(survey, now),
+    ...judgeLate(survey),
   ];
   const { pending, approved, running } = survey;
   const fine = `control host: ${pending} pending, ${approved} approved, ${running} running`;
@@ -248,8 +248,8 @@ function judgeDirectory(directory: TreeDirectory, top: TreeDirectory): Finding[]
   return findings;
 }
 
-function judgeLate({ late, timeoutMs }: ControlSurvey, now: Date): Finding[] {
-  const old = late.filter(({ sinceMs }) => now.getTime() - sinceMs > timeoutMs + patienceMs);
+function judgeLate({ late, timeoutMs }: ControlSurvey): Finding[] {
+  const old = late.filter(({ waitedMs }) => waitedMs > timeoutMs + patienceMs);
   if (old.length === 0) return [];
   const what = `${plural(old.length, 'action')} running past its time, which is ${formatDuration(timeoutMs)}`;
   const fix = '`reeve action settle` ends them; `systemctl status reeve-action.timer` should be active';

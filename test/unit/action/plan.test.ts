@@ -1,15 +1,17 @@
 // What is dispatched, what ends and what waits, without a file.
 import type { Stats } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { Found, FoundAction, Reported } from '../../../src/lib/action/facts.ts';
+import { type Found, type FoundAction, type Reported, renderClock } from '../../../src/lib/action/facts.ts';
 import { planDispatch, planSettle } from '../../../src/lib/action/plan.ts';
 import { parseAction } from '../../../src/lib/deploy-runner/action.ts';
 import { markerKey } from '../../../src/lib/deploy-runner/key.ts';
 import type { ActionState } from '../../../src/lib/deploy-runner/layout.ts';
+import type { Moment } from '../../../src/lib/host/moment.ts';
 
 const startSeconds = 1_780_000_000;
 const at = (seconds: number): Date => new Date((startSeconds + seconds) * 1000);
-const about = (seconds = 0): Stats => ({ mtimeMs: at(seconds).getTime() }) as Stats;
+const about = (seconds = 0): Stats =>
+  ({ mtimeMs: at(seconds).getTime(), ctimeMs: at(seconds).getTime() }) as Stats;
 const approval = { from: 'pending', to: 'approved', timestamp: startSeconds - 60, by: 'webui' };
 const dispatch = { from: 'approved', to: 'running', timestamp: startSeconds, by: 'system' };
 
@@ -126,10 +128,11 @@ describe('planDispatch', () => {
 });
 
 describe('planSettle', () => {
-  const plan = (running: Found[], now: Date, results: Reported[] = []) =>
-    planSettle({ running, reported: new Map([['redeploy-a-b', results]]), timeoutMs: 900_000 }, now).map(
-      ({ found: _, ...step }) => step,
-    );
+  const plan = (running: Found[], now: Date, results: Reported[] = [], boot?: Moment['boot']) =>
+    planSettle(
+      { running, reported: new Map([['redeploy-a-b', results]]), timeoutMs: 900_000 },
+      { atMs: now.getTime(), ...(boot === undefined ? {} : { boot }) },
+    ).map(({ found: _, ...step }) => step);
   const running = found('running');
   const key = keyOf(running);
   const waits = (words: string): object => ({
@@ -160,7 +163,7 @@ describe('planSettle', () => {
     ['no result', []],
     ["another approval's", [reported({ key: `redeploy-a-b-${'0'.repeat(64)}` })]],
     ["another node's", [reported({ key, node: 'b' })]],
-    ['one without a key that came before it', [reported({ arrived: 0 }), reported({ arrived: -5 })]],
+    ['one without a key that came before it', [reported({ arrived: -0.001 }), reported({ arrived: -5 })]],
   ])('D11 D42 waits with %s', (_, results) => {
     expect(plan([running], at(60), results)).toStrictEqual([waits('1m')]);
   });
@@ -176,6 +179,55 @@ describe('planSettle', () => {
 
   it('waits where the clock was set back', () => {
     expect(plan([running], at(-3600))).toStrictEqual([waits('0ms')]);
+  });
+
+  it('D40 counts its own dispatches by the clock that nobody sets, as long as the machine is up', () => {
+    const clock = renderClock({ atMs: at(0.25).getTime(), boot: { id: 'b', uptimeMs: 5000 } });
+    const own = found('running', { transition_history: [approval, { ...dispatch, clock }] });
+    const later = (seconds: number, now: Date, id = 'b') =>
+      plan([own], now, [], { id, uptimeMs: 5000 + seconds * 1000 });
+    const given = [{ kind: 'finish', to: 'failed', reason: 'node a has reported nothing for 15m' }];
+    expect(later(60, at(3600))).toStrictEqual([waits('1m')]);
+    expect(later(60, at(-86_400))).toStrictEqual([waits('1m')]);
+    expect(later(899.999, at(-86_400))).toStrictEqual([waits('15m')]);
+    expect(later(900, at(-86_400))).toStrictEqual(given);
+    // After a boot there is but the other one.
+    expect(later(1, at(900.25), 'c')).toStrictEqual(given);
+    expect(later(9000, at(60.25), 'c')).toStrictEqual([waits('1m')]);
+  });
+
+  it.each([
+    ['our own, by the millisecond', { clock: renderClock({ atMs: at(0.25).getTime() }) }, 9, 0.25],
+    ["another executor's, within the second that it wrote down, by its file", {}, 0.25, 0.25],
+    ["another executor's that was touched since, past that second", {}, 5, 1],
+    ["another executor's by its own fractions", { timestamp: startSeconds + 0.5 }, 9, 0.5],
+    ["another executor's in text", { timestamp: at(0.5).toISOString() }, 9, 0.5],
+  ])('D11 D42 takes results without a key from its dispatch on: %s', (_, fields, touched, first) => {
+    const one = {
+      ...found('running', { transition_history: [approval, { ...dispatch, ...fields }] }),
+      about: about(touched),
+    };
+    const settle = (arrived: number) => plan([one], at(60), [reported({ arrived })])[0]?.kind;
+    expect([settle(first - 0.01), settle(first)]).toStrictEqual(['wait', 'finish']);
+  });
+
+  it.each<[string, number | string, string]>([
+    ['an instant as text', at(-30).toISOString(), '1m 30s'],
+    ['an instant as text without a zone, which is UTC', at(-30).toISOString().slice(0, -1), '1m 30s'],
+    ['no instant', 'yesterday', '1m'],
+    ['a number that is no time', 1e300, '1m'],
+    ['a time to come', startSeconds + 3600, '1m'],
+  ])('D40 counts from what another executor wrote down: %s', (_, timestamp, waited) => {
+    const one = found('running', { transition_history: [approval, { ...dispatch, timestamp }] });
+    expect(plan([one], at(60))).toStrictEqual([waits(waited)]);
+  });
+
+  it('D40 believes no file that is to come, but for when it came there', () => {
+    const touched = { mtimeMs: at(9_000_000).getTime(), ctimeMs: at(0).getTime() } as Stats;
+    const unreadable = { ...unread('running', true), about: touched } as Found;
+    expect(plan([unreadable], at(900))).toMatchObject([{ kind: 'refuse', to: 'failed' }]);
+    const bare = { ...found('running', { transition_history: [] }), about: touched };
+    expect(plan([bare], at(900))).toMatchObject([{ kind: 'finish', to: 'failed' }]);
   });
 
   it('says how it ended', () => {

@@ -25,12 +25,13 @@ async function tellAndFind(dispatched: Dispatched, refusal: Partial<Refusal>): P
   );
 }
 
-const dispatched = { key: contentKey('a', 'an approval'), atMs: arrivedAtMs - 30_000 };
+const fromMs = arrivedAtMs - 30_000;
+const dispatched = { key: contentKey('a', 'an approval'), since: { atMs: fromMs }, fromMs };
 
 it('a refusal of what could not be read ends the action that waits under its id (D45)', async () => {
   expect(await tellAndFind(dispatched, {})).toEqual(['rejected: no']);
   // What has come before cannot be about it.
-  expect(await tellAndFind({ ...dispatched, atMs: arrivedAtMs + 1000 }, {})).toEqual([]);
+  expect(await tellAndFind({ ...dispatched, fromMs: arrivedAtMs + 1 }, {})).toEqual([]);
 });
 
 it('a refusal of an action ends the approval that it is of, and no other of its id (D42)', async () => {

@@ -190,7 +190,7 @@ describe('a control host', () => {
   const survey = { pending: 1, approved: 0, running: 2, late: [], timeoutMs: 900_000 };
   const root = '/h/actions';
   const control = (over: Partial<ControlFacts>): string[] =>
-    judgeControl({ root, directories: [directory('.')], survey, ...over }, now).map(
+    judgeControl({ root, directories: [directory('.')], survey, ...over }).map(
       ({ level, what }) => `${level}: ${what}`,
     );
 
@@ -229,11 +229,11 @@ describe('a control host', () => {
 
   it('fails for redeploys that nobody ends (D41)', () => {
     const late = [
-      { id: 'young', node: 'web-1', sinceMs: agoMs(1_500) },
-      { id: 'old', node: 'web-2', sinceMs: agoMs(1_501) },
+      { id: 'young', node: 'web-1', waitedMs: 1_500_000 },
+      { id: 'old', node: 'web-2', waitedMs: 1_501_000 },
     ];
     const directories = [directory('.')];
-    expect(judgeControl({ root, directories, survey: { ...survey, late } }, now)).toMatchObject([
+    expect(judgeControl({ root, directories, survey: { ...survey, late } })).toMatchObject([
       {
         level: 'failure',
         what: '1 action running past its time, which is 15m',
