@@ -53,7 +53,9 @@ function isEnd({
 }
 
 function isProcess(raw: unknown): boolean {
-  return isRecord(raw) && Number.isSafeInteger(raw['pid']) && isText(raw['startTime']);
+  if (!isRecord(raw)) return false;
+  const { bootId, pid, startTime } = raw;
+  return isText(bootId) && Number.isSafeInteger(pid) && isText(startTime);
 }
 
 function isText(value: unknown): boolean {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { markerKeyPattern } from '../deploy-runner/key.ts';
 import { describeError, InputError, InternalError, systemErrorCode } from '../errors.ts';
+import type { ProcessName } from '../host/processes.ts';
 import { writeFileAtomic } from '../state/atomic-file.ts';
 import { ensureDirectory, syncDirectory } from '../state/directory.ts';
 import { readDocument, renderStateDocument } from '../state/document.ts';
@@ -41,9 +42,6 @@ export type ActionEnd = {
   exitCode?: number;
   reason?: string;
 };
-
-/** A number is given to another process some time: the second is when it was started, in ticks since boot. */
-export type ProcessName = { pid: number; startTime: string };
 
 export type MarkerContext = Pick<BaseContext, 'paths' | 'clock' | 'log'>;
 

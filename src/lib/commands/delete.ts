@@ -20,7 +20,7 @@ export async function deleteCommand(ctx: DeleteContext, jobId: string): Promise<
   // First the note: from then on there is no such command for anybody who looks, also where we end right here.
   const failure = await note(ctx, key, record);
   const isRemoved = isOver(record) ? await remove(ctx, key, endMs) : await removeUnlessRun(ctx, key);
-  if (failure !== undefined && record !== 'damaged') stopRunner(record);
+  if (failure !== undefined && record !== 'damaged') await stopRunner(ctx, record);
   // Also of one that has ended: a unit that is not quite gone would let the next start of its name pass by.
   await stopCommand(lasting(ctx), key).catch((error: unknown) => ctx.log.warning(describeError(error)));
   // A full disk has no room for a note, and gets some by a removal. What has filled it may be this very command: so it was ended first.
@@ -54,7 +54,7 @@ async function remove(ctx: DeleteContext, key: string, waitMs: number): Promise<
     key,
     async () => {
       const last = await readRecord(ctx, key);
-      if (last !== undefined && last !== 'damaged') endLedGroup(last);
+      if (last !== undefined && last !== 'damaged') await endLedGroup(ctx, last);
       await removeCommand(ctx, key, last);
       return true;
     },

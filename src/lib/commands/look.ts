@@ -2,8 +2,8 @@
 // what was never started is started.
 import { errorTexts, type JobAnswer } from '../agenda/wire.ts';
 import type { BaseContext } from '../context.ts';
+import { findBootId } from '../host/boot.ts';
 import { isCancelled, readOutput, readRecord } from './book.ts';
-import { findBootId } from './boot.ts';
 import { type CommandRecord, commandKey, isEnded } from './records.ts';
 import { findLoss, type SettleContext, settleCommand } from './settle.ts';
 import { startLost } from './start.ts';

@@ -3,9 +3,9 @@
 import type { JobRequest } from '../agenda/wire.ts';
 import type { BaseContext } from '../context.ts';
 import { describeError, InputError, UnavailableError } from '../errors.ts';
+import { requireBootId } from '../host/boot.ts';
 import { newRunId } from '../ids.ts';
 import { isCancelled, makeRecord, readRecord } from './book.ts';
-import { requireBootId } from './boot.ts';
 import { type CommandRecord, commandKey } from './records.ts';
 import { failCommand, type SettleContext, settleCommand } from './settle.ts';
 import { lasting, startCommand } from './start.ts';

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { JobRequest } from '../agenda/wire.ts';
 import type { Paths } from '../config/paths.ts';
+import type { ProcessName } from '../host/processes.ts';
 import { safeFileId } from '../ids.ts';
 
 export type CommandRecord = {
@@ -24,16 +25,16 @@ export type CommandState =
       request: JobRequest;
       startedAt: string;
       /** Our own process. */
-      runner: ProcessName;
+      runner: NamedProcess;
       /** The command's, which leads its group: known a moment later. */
-      group?: ProcessName;
+      group?: NamedProcess;
     }
   | { kind: 'success'; startedAt: string; endedAt: string }
   /** `exitCode`: -1 where the command did not end by itself. */
   | { kind: 'failed'; startedAt?: string; endedAt: string; exitCode: number; error: string };
 
-/** A number is given to another process some time: the second is when it was started, in ticks since boot. */
-export type ProcessName = { pid: number; startTime: string };
+/** The boot is the record's. */
+export type NamedProcess = Omit<ProcessName, 'bootId'>;
 
 /** Of a command that was deleted. */
 export type CommandCancel = { generation: string; at: string };

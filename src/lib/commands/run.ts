@@ -9,16 +9,16 @@ import { requireSection } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { describeError, InputError } from '../errors.ts';
 import { isSystemdRunning, runSystemctl } from '../exec/systemd.ts';
+import { findBootId } from '../host/boot.ts';
 import { readStartTime } from '../host/processes.ts';
 import { acquireLock } from '../lock/flock.ts';
 import { commandLock } from '../lock/names.ts';
 import type { Outcome } from '../outcome.ts';
 import { type CommandEnd, runCommand } from '../runner/run.ts';
 import { isCancelled, readRecord, removeCommand, writeOutput, writeRecord } from './book.ts';
-import { findBootId } from './boot.ts';
 import { toEndedState } from './end.ts';
 import { keepLiveOutput } from './live-output.ts';
-import { type CommandRecord, commandKey, isEnded, type ProcessName } from './records.ts';
+import { type CommandRecord, commandKey, isEnded, type NamedProcess } from './records.ts';
 import { findLoss, settle } from './settle.ts';
 import { findUser } from './user.ts';
 
@@ -180,7 +180,7 @@ async function nameGroup(ctx: Context, running: Running, pid: number): Promise<v
   await writeRecord(ctx, named).catch((error: unknown) => ctx.log.warning(describeError(error)));
 }
 
-function nameProcess(pid: number): ProcessName {
+function nameProcess(pid: number): NamedProcess {
   return { pid, startTime: readStartTime(pid) ?? '' };
 }
 

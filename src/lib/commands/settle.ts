@@ -3,24 +3,26 @@
 import { errorTexts } from '../agenda/wire.ts';
 import type { BaseContext } from '../context.ts';
 import { BusyError, ConfigError, describeError } from '../errors.ts';
-import { readStartTime, signalGroup } from '../host/processes.ts';
+import { findBootId } from '../host/boot.ts';
+import { endGroup, isAlive, type ProcessName } from '../host/processes.ts';
 import { acquireLock } from '../lock/flock.ts';
 import { commandLock } from '../lock/names.ts';
 import { isCancelled, readRecord, removeCommand, writeRecord } from './book.ts';
-import { findBootId } from './boot.ts';
-import { type CommandRecord, commandKey, type EndedState, isEnded, type ProcessName } from './records.ts';
+import { type CommandRecord, commandKey, type EndedState, isEnded, type NamedProcess } from './records.ts';
 
 export type SettleContext = Pick<BaseContext, 'paths' | 'clock' | 'log' | 'runId' | 'command'>;
 
 /** Why nobody runs it any more. Undefined: it has ended, somebody runs it, or it is about to be run. */
-export function findLoss({ state, bootId }: CommandRecord, bootNow: string | undefined): string | undefined {
-  if (isEnded(state) || (state.kind === 'running' && isAlive(state.runner))) return undefined;
+export function findLoss(record: CommandRecord, bootNow: string | undefined): string | undefined {
+  const { state, bootId } = record;
+  if (isEnded(state)) return undefined;
+  if (state.kind === 'running' && isAlive(nameOf(record, state.runner), bootNow)) return undefined;
   if (bootId !== bootNow) return errorTexts.reboot;
   return state.kind === 'accepted' ? undefined : errorTexts.killed;
 }
 
-function isAlive({ pid, startTime }: ProcessName): boolean {
-  return readStartTime(pid) === startTime;
+function nameOf({ bootId }: CommandRecord, { pid, startTime }: NamedProcess): ProcessName {
+  return { bootId, pid, startTime };
 }
 
 /**
@@ -44,7 +46,7 @@ export async function settleCommand(
 
 /** Assumes the command's lock. */
 async function forgetDeleted(ctx: SettleContext, key: string, record: CommandRecord): Promise<undefined> {
-  endLedGroup(record);
+  await endLedGroup(ctx, record);
   await removeCommand(ctx, key, record);
 }
 
@@ -76,7 +78,7 @@ export async function settle(
 ): Promise<CommandRecord | undefined> {
   const { state, ...rest } = record;
   const key = commandKey(record.jobId);
-  endLedGroup(record);
+  await endLedGroup(ctx, record);
   const ended: EndedState = {
     kind: 'failed',
     ...('startedAt' in state && state.startedAt !== undefined ? { startedAt: state.startedAt } : {}),
@@ -98,15 +100,27 @@ export async function settle(
  * Ends the group of a command that nobody runs, as long as its leader is there and it is ours to end; the rest is its unit's. Assumes
  * the command's lock.
  */
-export function endLedGroup({ state }: CommandRecord): void {
-  // Only while its leader is there: else the number may be another's.
-  if (state.kind !== 'running' || state.group === undefined || !isAlive(state.group)) return;
-  signalGroup(state.group.pid, 'SIGKILL');
+export async function endLedGroup(
+  { paths, clock, log }: Pick<SettleContext, 'paths' | 'clock' | 'log'>,
+  record: CommandRecord,
+): Promise<void> {
+  const { state, jobId } = record;
+  if (state.kind !== 'running' || state.group === undefined) return;
+  // Without a directory for its mark no boot is known, and nothing is ours to end.
+  const bootNow = await findBootId(paths).catch(() => undefined);
+  const isOver = await endGroup(nameOf(record, state.group), bootNow, { graceMs: 0, clock });
+  if (!isOver) log.warning(`command ${jobId}: some of what it has left does not end`);
 }
 
 /** Tells whoever runs a command to end it, where no note can. */
-export function stopRunner({ state }: CommandRecord): void {
-  if (state.kind !== 'running' || !isAlive(state.runner)) return;
+export async function stopRunner(
+  { paths }: Pick<SettleContext, 'paths'>,
+  record: CommandRecord,
+): Promise<void> {
+  const { state } = record;
+  if (state.kind !== 'running') return;
+  const bootNow = await findBootId(paths).catch(() => undefined);
+  if (!isAlive(nameOf(record, state.runner), bootNow)) return;
   try {
     process.kill(state.runner.pid, 'SIGTERM');
   } catch {

@@ -2,10 +2,10 @@
 import { readdir } from 'node:fs/promises';
 import { mapBounded } from '../bounded.ts';
 import { systemErrorCode } from '../errors.ts';
+import { findBootId } from '../host/boot.ts';
 import { externalIdPattern } from '../ids.ts';
 import { fileError } from '../state/file-error.ts';
 import { type BookContext, readRecord } from './book.ts';
-import { findBootId } from './boot.ts';
 import { commandsDir } from './records.ts';
 import { findLoss } from './settle.ts';
 

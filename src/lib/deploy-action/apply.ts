@@ -1,10 +1,11 @@
 // The complete table of what is done about a step. Each answers with what it did; what it throws is its own failure, and the other
 // steps go on.
 import { isStill, removeEntry } from '../actions/leave.ts';
-import { type ActionEnd, closeKey, type ProcessName, writeMarker } from '../actions/markers.ts';
-import { endMarker, refuseAction, reportEnd } from '../actions/results.ts';
-import { ReeveError } from '../errors.ts';
-import { readStartTime, signalGroup } from '../host/processes.ts';
+import { type ActionEnd, closeKey } from '../actions/markers.ts';
+import { refuseAction, reportEnd, tellEnd } from '../actions/results.ts';
+import { ReeveError, StepError } from '../errors.ts';
+import { findBootId } from '../host/boot.ts';
+import { endGroup, type ProcessName } from '../host/processes.ts';
 import { performDeploy } from './perform.ts';
 import { killGraceMs, type Session } from './session.ts';
 import type { Step } from './steps.ts';
@@ -23,7 +24,7 @@ export async function applyStep(session: Session, step: Step): Promise<StepResul
       return await settle(session, step);
     case 'report':
       await reportEnd(session.ctx, step.marker);
-      return tellEnd(step.marker, step.marker.state);
+      return describeEnd(step.marker, step.marker.state);
     case 'close':
       await closeKey(session.ctx, step.key);
       return { line: '' };
@@ -36,7 +37,7 @@ export async function applyStep(session: Session, step: Step): Promise<StepResul
       return await setAside(session, step);
     case 'deploy': {
       const end = await performDeploy(session, step);
-      return end === undefined ? { line: '' } : tellEnd(step, end);
+      return end === undefined ? { line: '' } : describeEnd(step, end);
     }
   }
 }
@@ -48,27 +49,23 @@ async function settle(session: Session, { key, marker, reason }: Settle): Promis
   // The digest is of no use for people.
   const about = marker ?? { actionId: key.slice(0, -65), key, actionType: 'redeploy', run: ctx.runId };
   const started = marker?.state.kind === 'started' ? marker.state : undefined;
-  if (started?.group !== undefined) await endLedGroup(session, started.group);
+  if (started?.group !== undefined) await endLeft(session, about.actionId, started.group);
   const end: ActionEnd = {
     ...{ outcome: 'unknown', endedAt: ctx.clock.now().toISOString(), reason },
     ...(started === undefined ? {} : { startedAt: started.startedAt }),
   };
-  const ended = await endMarker(ctx, about, { node: actions.node, end });
-  await writeMarker(ctx, ended);
-  await reportEnd(ctx, ended);
-  return tellEnd(about, end);
+  await tellEnd(ctx, about, { node: actions.node, end });
+  return describeEnd(about, end);
 }
 
-const lookMs = 50;
-
-/** What the script has left, as long as its leader is there: else the number may be another's. Nothing is deployed beside it. */
-async function endLedGroup({ ctx }: Session, { pid, startTime }: ProcessName): Promise<void> {
-  const isThere = (): boolean => startTime !== '' && readStartTime(pid) === startTime;
-  if (!isThere()) return;
-  signalGroup(pid, 'SIGTERM');
-  const lastMs = performance.now() + killGraceMs;
-  while (isThere() && performance.now() < lastMs) await ctx.clock.sleep(lookMs);
-  if (isThere()) signalGroup(pid, 'SIGKILL');
+/**
+ * What the script has left. Throws while some of it is there: nothing is deployed beside it. What nobody can tell is not looked for: what
+ * is left by a script that was killed itself, and by one whose marker did not name it yet. Of a unit that is systemd's to end.
+ */
+async function endLeft({ ctx }: Session, actionId: string, script: ProcessName): Promise<void> {
+  const bootNow = await findBootId(ctx.paths);
+  const isOver = await endGroup(script, bootNow, { graceMs: killGraceMs, clock: ctx.clock });
+  if (!isOver) throw new StepError(`cannot end what ${actionId} has left: process group ${script.pid} stays`);
 }
 
 /** What cannot be moved keeps nothing else from leaving. */
@@ -96,10 +93,10 @@ async function refuse(session: Session, step: Extract<Step, { kind: 'refuse' }>)
   };
   await refuseAction(ctx, { node: actions.node, actionId, key, ...given, reason });
   if (await isStill(step.name, key)) await quarantine.setAside(step.name);
-  return tellEnd(step, { outcome: 'rejected', reason });
+  return describeEnd(step, { outcome: 'rejected', reason });
 }
 
-function tellEnd(
+function describeEnd(
   { actionId, service }: { actionId: string; service?: string },
   { outcome, reason, exitCode }: Pick<ActionEnd, 'outcome' | 'reason' | 'exitCode'>,
 ): StepResult {

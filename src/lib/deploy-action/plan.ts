@@ -10,7 +10,13 @@ export function planDeploys(facts: Facts): Step[] {
   const entries = facts.entries.flatMap((fact) => planEntry(fact, facts));
   const isDeploy = ({ kind }: Step): boolean => kind === 'deploy';
   const quick = entries.filter((step) => !isDeploy(step));
-  return [...settled, ...quick, ...planForeign(facts), ...entries.filter(isDeploy)];
+  const deploys = entries.filter((step) => isDeploy(step) && !settled.some((one) => isBeside(step, one)));
+  return [...settled, ...quick, ...planForeign(facts), ...deploys];
+}
+
+/** What was begun of a service may be at it still: the next deploy of it waits until that is settled. */
+function isBeside(deploy: Step, settle: Step): boolean {
+  return settle.kind === 'settle' && 'service' in deploy && settle.marker?.service === deploy.service;
 }
 
 /** Both what says of itself that it is open, and what an entry of the inbox leads to. */

@@ -8,7 +8,8 @@ import type { ActionsConfig } from '../config/config.ts';
 import { childEnvironment } from '../config/environment.ts';
 import { buildDeployArgs, buildDeployEnv } from '../deploy-runner/script.ts';
 import { ConfigError, describeError } from '../errors.ts';
-import { readStartTime } from '../host/processes.ts';
+import { requireBootId } from '../host/boot.ts';
+import { nameProcess } from '../host/processes.ts';
 import { type CommandEnd, runCommand } from '../runner/run.ts';
 import { killGraceMs, type Session } from './session.ts';
 
@@ -60,8 +61,11 @@ function findShipped(): string {
 /** Should we be killed, whoever settles the action finds what we have left. Without it the script runs as well. */
 async function nameGroup({ ctx }: Session, marker: Marker, pid: number): Promise<void> {
   if (marker.state.kind !== 'started') return;
-  const group = { pid, startTime: readStartTime(pid) ?? '' };
-  await writeMarker(ctx, { ...marker, state: { ...marker.state, group } }).catch((error: unknown) =>
-    ctx.log.warning(describeError(error)),
-  );
+  const { startedAt } = marker.state;
+  try {
+    const group = nameProcess(pid, await requireBootId(ctx.paths));
+    await writeMarker(ctx, { ...marker, state: { kind: 'started', startedAt, group } });
+  } catch (error) {
+    ctx.log.warning(`what ${marker.actionId} runs has no name on disk: ${describeError(error)}`);
+  }
 }

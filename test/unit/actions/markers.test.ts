@@ -10,7 +10,7 @@ import {
   writeMarker,
 } from '../../../src/lib/actions/markers.ts';
 import { actionPlaces } from '../../../src/lib/actions/places.ts';
-import { endMarker, refuseAction, reportEnd } from '../../../src/lib/actions/results.ts';
+import { refuseAction, reportEnd, tellEnd } from '../../../src/lib/actions/results.ts';
 import { listResults, putResult, removeResults, takeEventTime } from '../../../src/lib/actions/spool.ts';
 import { contentKey } from '../../../src/lib/deploy-runner/key.ts';
 import { actionsContext } from '../../support/actions-context.ts';
@@ -27,7 +27,10 @@ const end = { outcome: 'succeeded', startedAt: at, endedAt: at, exitCode: 0 } as
 describe('a marker', () => {
   it.each<[string, Marker['state']]>([
     ['started', { kind: 'started', startedAt: at }],
-    ['started, with its group', { kind: 'started', startedAt: at, group: { pid: 7, startTime: '9' } }],
+    [
+      'started, with its group',
+      { kind: 'started', startedAt: at, group: { bootId: 'b', pid: 7, startTime: '9' } },
+    ],
     ['ended', { kind: 'ended', ...end, eventName: 'e', event: '{}\n' }],
     ['reported', { kind: 'reported', outcome: 'rejected', endedAt: at, reason: 'no', eventName: 'e' }],
   ])('is read as it was written: %s', (_, state) => {
@@ -42,6 +45,10 @@ describe('a marker', () => {
     ['an unknown outcome', { state: { kind: 'reported', outcome: 'fine', endedAt: at, eventName: 'e' } }],
     ['an end without its event', { state: { kind: 'ended', ...end, eventName: 'e' } }],
     ['a process that is none', { state: { kind: 'started', startedAt: at, group: { pid: 'x' } } }],
+    [
+      'a process of no boot',
+      { state: { kind: 'started', startedAt: at, group: { pid: 7, startTime: '9' } } },
+    ],
     ['no key', { key: undefined }],
   ])('is damaged with %s', (_, more) => {
     expect(() => markerDocument.parse({ version: 1, ...started, ...more })).toThrow(TypeError);
@@ -79,17 +86,14 @@ describe('a marker', () => {
     const ctx = actionsContext(makeTempDir());
     expect(await listOpenKeys(ctx)).toEqual([]);
     await makeMarker(ctx, started);
-    const ended = await endMarker(ctx, started, { node: 'vps', end, outputTail: 'done' });
-    await writeMarker(ctx, ended);
     expect(await listOpenKeys(ctx)).toEqual([key]);
-    await reportEnd(ctx, ended);
+    await tellEnd(ctx, started, { node: 'vps', end, outputTail: 'done' });
     expect(await listOpenKeys(ctx)).toEqual([]);
-    expect(await listResults(ctx)).toEqual([ended.state.eventName]);
-    const { event: _, ...reported } = { ...ended.state, kind: 'reported' };
-    expect(await readMarker(ctx, key)).toEqual({ ...started, state: reported });
-    expect(readFileSync(join(actionPlaces(ctx.paths).outbox, ended.state.eventName), 'utf8')).toBe(
-      ended.state.event,
-    );
+    const [eventName = '', ...others] = await listResults(ctx);
+    expect([eventName, others]).toEqual([expect.stringMatching(/^evt-vps-\d{13}-action_result-a\.json$/), []]);
+    expect(await readMarker(ctx, key)).toEqual({ ...started, state: { kind: 'reported', ...end, eventName } });
+    const event = JSON.parse(readFileSync(join(actionPlaces(ctx.paths).outbox, eventName), 'utf8')) as object;
+    expect(event).toMatchObject({ payload: { action_id: 'a', status: 'completed', output_tail: 'done', key } });
   });
 
   it('is kept without a key that names a file elsewhere', async () => {
@@ -120,7 +124,7 @@ describe('the outbox', () => {
   it('gives whole results, oldest first, and nothing else', async () => {
     const ctx = actionsContext(makeTempDir());
     const names = [3, 1, 2].map((ms) => `evt-vps-${String(ms).padStart(13, '0')}-action_result-a.json`);
-    for (const name of names) await putResult(ctx, name, '{}\n');
+    for (const name of names) await putResult(ctx, { eventName: name, event: '{}\n' });
     writeFileSync(join(actionPlaces(ctx.paths).outbox, '.reeve-0-1-2.tmp'), '');
     writeFileSync(join(actionPlaces(ctx.paths).outbox, 'other.json'), '');
     expect(await listResults(ctx)).toEqual([...names].sort());

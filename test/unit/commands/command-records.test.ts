@@ -66,6 +66,12 @@ describe('findLoss', () => {
     ],
     ['runs, whoever has lost the mark of this boot', running, undefined, undefined],
     [
+      'ran before a reboot, after which another process has its number and its start',
+      running,
+      'boot-2',
+      'interrupted by a reboot',
+    ],
+    [
       'lost its process',
       { ...running, runner: { pid: 4_194_303, startTime: '1' } },
       'boot-1',

@@ -128,6 +128,17 @@ describe('planDeploys', () => {
     expect(plan(facts([aFact(anAction(), marker)], { open })).map(([kind]) => kind)).toEqual(['settle']);
   });
 
+  it('begins no deploy of a service whose last one may be at it still, and any of others', () => {
+    const started: MarkerState = { kind: 'started', startedAt: at };
+    const earlier = { ...aMarker(started, 'earlier'), service: 'web' };
+    const entries = [aFact(anAction()), aFact(anAction({ actionId: 'b', service: 'db' }))];
+    const open = [{ key: earlier.key, marker: earlier }];
+    expect(plan(facts(entries, { open })).map(([kind]) => kind)).toEqual(['settle', 'deploy']);
+    const ended = { ...earlier, state: { kind: 'reported', ...end } as const };
+    const later = facts(entries, { open: [{ key: earlier.key, marker: ended }] });
+    expect(plan(later).map(([kind]) => kind)).toEqual(['close', 'deploy', 'deploy']);
+  });
+
   it('does what is quick before the deploys, whatever their names', () => {
     const foreign = (text: string): EntryFact => ({
       entry: { kind: 'foreign', name: nameOf(text), reason: "its name is no action's" } as Extract<

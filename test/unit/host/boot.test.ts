@@ -1,7 +1,7 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { findBootId, requireBootId } from '../../../src/lib/commands/boot.ts';
+import { findBootId, requireBootId } from '../../../src/lib/host/boot.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
 it('a boot has one mark, whoever asks first, and another one once its directory is empty', async () => {
