@@ -55,7 +55,13 @@ export const actionsCommands: readonly CommandSpec[] = [
   {
     path: 'action dispatch',
     summary: 'give approved redeploys to their nodes',
-    options: [{ flags: '--settle', description: 'settle first, as the timer does' }],
+    options: [
+      { flags: '--settle', description: 'settle first, as the timer does' },
+      {
+        flags: '--window <seconds>',
+        description: 'look each second while one is under way, for so long (default 0)',
+      },
+    ],
     locks: true,
     load: () => import('./action-dispatch.ts'),
   },
