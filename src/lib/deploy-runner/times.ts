@@ -6,7 +6,7 @@ export const usualResultMs = 900_000;
 export const killGraceMs = 10_000;
 /** For the record of an end, where the disk is full. */
 export const patienceMs = 60_000;
-/** Between two pulls, as in the timer of their unit: a result that could not be sent at once waits so long. */
+/** Between two pulls, and more than the timer of their unit has: a result that could not be sent at once waits so long. */
 export const pullIntervalMs = 30_000;
 /** With less of it hardly a deploy would begin. */
 export const leastRoomMs = 30_000;
