@@ -2,27 +2,72 @@
 // there. Whoever finds it half-way goes on from where it was.
 import type { BaseContext } from '../context.ts';
 import { buildResultEvent, eventFileName } from '../deploy-runner/event.ts';
+import { withLock } from '../lock/with-locks.ts';
 import {
   type ActionEnd,
   hasMarker,
   type Marker,
   type MarkerContext,
   makeMarker,
+  readMarker,
   writeMarker,
 } from './markers.ts';
-import { putResult, takeEventTime } from './spool.ts';
+import { putResult, takeEventTime, withStagedResult } from './spool.ts';
 
-export type ResultContext = MarkerContext & Pick<BaseContext, 'runId'>;
+export type ResultContext = MarkerContext & Pick<BaseContext, 'runId' | 'command'>;
 
 type Ended = Marker & { state: Extract<Marker['state'], { kind: 'ended' }> };
 
 /** `isUnparsed`: its key is that of a file, and names no approval that anybody waits for. */
 export type EndDetails = { node: string; end: ActionEnd; outputTail?: string; isUnparsed?: boolean };
 
+type Unended = Omit<Marker, 'state'> & { state?: Marker['state'] };
+
+/** Assumes that nobody else is at it. Again does no harm: what was ended before is not told under another name. */
+export async function tellEnd(ctx: ResultContext, marker: Unended, details: EndDetails): Promise<void> {
+  await underResults(ctx, async () => {
+    const found = await readMarker(ctx, marker.key);
+    const state = typeof found === 'object' ? found.state : undefined;
+    if (state?.kind === 'reported') return;
+    if (state?.kind === 'ended') return await putEnd(ctx, { ...marker, state });
+    const ended = await endMarker(ctx, marker, details);
+    await withStagedResult(ctx, ended.state, async (put) => {
+      await writeMarker(ctx, ended);
+      await put();
+      await closeEnded(ctx, ended);
+    });
+  });
+}
+
+/** What the marker on disk says already. */
+export async function reportEnd(ctx: ResultContext, ended: Ended): Promise<void> {
+  await underResults(ctx, () => putEnd(ctx, ended));
+}
+
+const waitMs = 30_000;
+
+/**
+ * From the time in the name of a result until it is in the outbox: whoever sends results never sees an older one come after a younger.
+ * Whatever else is to stop, an end is told.
+ */
+async function underResults<T>(ctx: ResultContext, work: () => Promise<T>): Promise<T> {
+  return await withLock({ ...ctx, signal: new AbortController().signal }, 'results', work, { waitMs });
+}
+
+async function putEnd(ctx: MarkerContext, ended: Ended): Promise<void> {
+  await putResult(ctx, ended.state);
+  await closeEnded(ctx, ended);
+}
+
+async function closeEnded(ctx: MarkerContext, { state, ...marker }: Ended): Promise<void> {
+  const { kind: _, event: __, ...end } = state;
+  await writeMarker(ctx, { ...marker, state: { kind: 'reported', ...end } });
+}
+
 /** The marker of an action that has ended, with the event that tells so. Nothing is written but the time of the last event. */
-export async function endMarker(
+async function endMarker(
   ctx: MarkerContext,
-  { state: _, ...marker }: Omit<Marker, 'state'> & { state?: Marker['state'] },
+  { state: _, ...marker }: Unended,
   { node, end, outputTail, isUnparsed = false }: EndDetails,
 ): Promise<Ended> {
   const { actionId, actionType, service, key } = marker;
@@ -50,13 +95,6 @@ function explainEnd({ outcome, reason }: ActionEnd): string | undefined {
   return reason === undefined ? outcome : `${outcome}: ${reason}`;
 }
 
-/** Assumes that the marker on disk says that it has ended. Again does no harm. */
-export async function reportEnd(ctx: MarkerContext, { state, ...marker }: Ended): Promise<void> {
-  const { kind: _, event, ...end } = state;
-  await putResult(ctx, end.eventName, event);
-  await writeMarker(ctx, { ...marker, state: { kind: 'reported', ...end } });
-}
-
 export type Refusal = {
   node: string;
   actionId: string;
@@ -67,7 +105,7 @@ export type Refusal = {
   reason: string;
 };
 
-/** Nothing is run. `known`: it was refused or begun before, and nothing is told again. Needs no lock. */
+/** Nothing is run. `known`: it was refused or begun before, and nothing is told again. Needs no other lock. */
 export async function refuseAction(ctx: ResultContext, refusal: Refusal): Promise<'refused' | 'known'> {
   const { node, actionId, key, actionType, service, reason } = refusal;
   // Asked again and again by whoever sees the same file each time.
@@ -77,8 +115,13 @@ export async function refuseAction(ctx: ResultContext, refusal: Refusal): Promis
     ...(service === undefined ? {} : { service }),
   };
   const end: ActionEnd = { outcome: 'rejected', endedAt: ctx.clock.now().toISOString(), reason };
-  const ended = await endMarker(ctx, marker, { node, end, isUnparsed: actionType === undefined });
-  if ((await makeMarker(ctx, ended)) === 'known') return 'known';
-  await reportEnd(ctx, ended);
-  return 'refused';
+  return await underResults(ctx, async () => {
+    const ended = await endMarker(ctx, marker, { node, end, isUnparsed: actionType === undefined });
+    return await withStagedResult(ctx, ended.state, async (put) => {
+      if ((await makeMarker(ctx, ended)) === 'known') return 'known';
+      await put();
+      await closeEnded(ctx, ended);
+      return 'refused';
+    });
+  });
 }

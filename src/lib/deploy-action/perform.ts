@@ -1,8 +1,8 @@
 // One deploy, once. The marker comes first: should anything end us from then on, it is not begun again. Its end is written down
 // before it is told, and told before the file leaves the inbox.
 import { isStill, removeEntry } from '../actions/leave.ts';
-import { type ActionEnd, type Marker, makeMarker, writeMarker } from '../actions/markers.ts';
-import { endMarker, reportEnd } from '../actions/results.ts';
+import { type ActionEnd, type Marker, makeMarker } from '../actions/markers.ts';
+import { tellEnd } from '../actions/results.ts';
 import { describeError } from '../errors.ts';
 import { renderTail, toActionEnd } from './end.ts';
 import { runScript } from './script.ts';
@@ -33,10 +33,7 @@ export async function performDeploy(
   const outputTail = renderTail(scriptEnd.output);
   if (end.outcome === 'failed') tellOutput(session, actionId, outputTail);
   const details = { node: actions.node, end, outputTail };
-  // Once: another try at what follows must not tell it under another name.
-  const ended = await patiently(session, actionId, () => endMarker(ctx, marker, details));
-  await patiently(session, actionId, () => writeMarker(ctx, ended));
-  await patiently(session, actionId, () => reportEnd(ctx, ended));
+  await patiently(session, actionId, () => tellEnd(ctx, marker, details));
   if (await isStill(name, key)) await removeEntry(name);
   return end;
 }

@@ -19,7 +19,7 @@ const concernLocks = [
 type ConcernLock = (typeof concernLocks)[number];
 
 /** From outer to inner, and inside all others. Held for milliseconds, but for the exchange of a token for a certificate. */
-const momentLocks = ['slots', 'proxy', 'status', 'bootstrap'] as const;
+const momentLocks = ['slots', 'proxy', 'status', 'bootstrap', 'results'] as const;
 
 export type LockName =
   | ConcernLock
@@ -29,7 +29,8 @@ export type LockName =
   | 'slots'
   | 'proxy'
   | 'status'
-  | 'bootstrap';
+  | 'bootstrap'
+  | 'results';
 
 /** An id from outside that would not make a safe file name is replaced by its sha256. */
 export function jobLock(id: string): LockName {

@@ -7,10 +7,9 @@ import {
   type Marker,
   makeMarker,
   readMarker,
-  writeMarker,
 } from '../../../src/lib/actions/markers.ts';
 import { actionPlaces } from '../../../src/lib/actions/places.ts';
-import { refuseAction, reportEnd, tellEnd } from '../../../src/lib/actions/results.ts';
+import { refuseAction, tellEnd } from '../../../src/lib/actions/results.ts';
 import { listResults, putResult, removeResults, takeEventTime } from '../../../src/lib/actions/spool.ts';
 import { contentKey } from '../../../src/lib/deploy-runner/key.ts';
 import { actionsContext } from '../../support/actions-context.ts';
@@ -90,10 +89,18 @@ describe('a marker', () => {
     await tellEnd(ctx, started, { node: 'vps', end, outputTail: 'done' });
     expect(await listOpenKeys(ctx)).toEqual([]);
     const [eventName = '', ...others] = await listResults(ctx);
-    expect([eventName, others]).toEqual([expect.stringMatching(/^evt-vps-\d{13}-action_result-a\.json$/), []]);
-    expect(await readMarker(ctx, key)).toEqual({ ...started, state: { kind: 'reported', ...end, eventName } });
+    expect([eventName, others]).toEqual([
+      expect.stringMatching(/^evt-vps-\d{13}-action_result-a\.json$/),
+      [],
+    ]);
+    expect(await readMarker(ctx, key)).toEqual({
+      ...started,
+      state: { kind: 'reported', ...end, eventName },
+    });
     const event = JSON.parse(readFileSync(join(actionPlaces(ctx.paths).outbox, eventName), 'utf8')) as object;
-    expect(event).toMatchObject({ payload: { action_id: 'a', status: 'completed', output_tail: 'done', key } });
+    expect(event).toMatchObject({
+      payload: { action_id: 'a', status: 'completed', output_tail: 'done', key },
+    });
   });
 
   it('is kept without a key that names a file elsewhere', async () => {

@@ -58,20 +58,23 @@ describe('section actions', () => {
   it.each<[string, number, string[]]>([
     ['1000', 870, []],
     [
-      ...['1000', 871],
+      '1000',
+      871,
       ['DEPLOY_TIMEOUT_SECS must be at most 870 seconds, as the control side gives up after 1000, not "871"'],
     ],
     // Whatever the control side waits: longer than its unit no deploy may be.
     ['86400', 899, []],
     [
-      ...['86400', 900],
+      '86400',
+      900,
       [
         'DEPLOY_TIMEOUT_SECS must be at most 899 seconds, as the control side gives up after 86400, not "900"',
       ],
     ],
     ['600', 470, []],
     [
-      ...['130', 1],
+      '130',
+      1,
       ['DEPLOY_TIMEOUT_SECS has no time at all: the control side gives up after 130 seconds, not "1"'],
     ],
     ['0', 5, ['REDEPLOY_TIMEOUT_SECS must be 1 to 86400, not "0"']],
