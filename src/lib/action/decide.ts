@@ -7,10 +7,10 @@ import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
 import { writeWake } from '../publish/wake.ts';
 import { confirm } from '../report/confirm.ts';
-import { appendHistory } from '../state/history.ts';
 import { describeEffect, describeShortly, summarize } from './describe.ts';
 import type { Found, FoundAction } from './facts.ts';
 import { finishMoves, moveAction } from './move.ts';
+import { noteHistory } from './note.ts';
 import { readOperator } from './operator.ts';
 import { requireRoot } from './root.ts';
 import { addTransition, approvalTime } from './transition.ts';
@@ -86,13 +86,7 @@ async function decideShown(
   if (end !== 'moved') return await renderLost(root, request);
   if (to === 'approved') await wakeExecutor(ctx);
   const why = reason === undefined ? '' : `: ${reason}`;
-  await appendHistory(ctx.paths, [
-    {
-      at: ctx.clock.now().toISOString(),
-      ...{ run: ctx.runId, concern: 'action', action: verbs[to] },
-      ...{ reason: `${id}: by ${by}${why}`, outcome: 'done' },
-    },
-  ]);
+  await noteHistory(ctx, { action: verbs[to], reason: `${id}: by ${by}${why}`, outcome: 'done' });
   return {
     outcome: 'done',
     text: [

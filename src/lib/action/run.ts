@@ -5,11 +5,11 @@ import { describeError } from '../errors.ts';
 import { readMoment } from '../host/moment.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
-import { appendHistory, type HistoryEvent } from '../state/history.ts';
 import { recordRun } from '../state/record-run.ts';
 import { applyDispatch, applyFinish, applyRefuse } from './apply.ts';
 import { gatherDispatch, gatherSettle } from './gather.ts';
 import { finishMoves } from './move.ts';
+import { noteHistory } from './note.ts';
 import { planDispatch, planSettle } from './plan.ts';
 import { requireRoot } from './root.ts';
 import type { Step } from './steps.ts';
@@ -30,7 +30,8 @@ export async function runExecutor(ctx: Context, { waitMs, ...parts }: ExecutorOp
     const dispatched = parts.dispatch ? await doAll(ctx, root, () => planDispatchNow(ctx, root)) : [];
     return renderRun([...settled, ...dispatched]);
   };
-  return await withLock(ctx, 'action', () => recordRun(ctx, 'action', work), { waitMs });
+  const record = () => recordRun(ctx, 'action', work, { goesOnUnrecorded: true });
+  return await withLock(ctx, 'action', record, { waitMs });
 }
 
 async function planSettleNow(ctx: Context, root: string): Promise<Step[]> {
@@ -54,7 +55,7 @@ async function doAll(ctx: Context, root: string, plan: () => Promise<Step[]>): P
     }
     const error = await applyStep({ clock: ctx.clock, root }, step).then(() => undefined, describeError);
     done.push({ step, ...(error === undefined ? { outcome: 'done' } : { outcome: 'failed', error }) });
-    await appendHistory(ctx.paths, [toHistory(ctx, step, error)]);
+    await noteHistory(ctx, toNote(step, error));
   }
   return done;
 }
@@ -73,14 +74,9 @@ async function applyStep(
   }
 }
 
-function toHistory(
-  { runId, clock }: Context,
-  { kind, found, reason }: Step,
-  error: string | undefined,
-): HistoryEvent {
+function toNote({ kind, found, reason }: Step, error: string | undefined): Parameters<typeof noteHistory>[1] {
   return {
-    at: clock.now().toISOString(),
-    ...{ run: runId, concern: 'action', action: kind },
+    action: kind,
     reason: `${found.id}: ${reason}`,
     ...(error === undefined
       ? { outcome: kind === 'refuse' ? 'refused' : 'done' }
