@@ -10,8 +10,11 @@ export type PulledEntry = {
   isWaiting: boolean;
 };
 
-/** What was left at the source, and why. The name is as rsync writes it. */
-export type LeftEntry = { name: string; reason: string };
+/**
+ * What was left at the source, and why. The name is as rsync writes it. `mark` is this very thing's and no other's of its name;
+ * undefined where it is no action's name, or where nobody could tell.
+ */
+export type LeftEntry = { name: string; reason: string; mark?: string };
 
 export type PullFacts = {
   entries: readonly PulledEntry[];

@@ -4,9 +4,10 @@ import { type Entry, readEntry } from '../actions/entry.ts';
 import { hasMarker, type MarkerContext } from '../actions/markers.ts';
 import { type EntryName, listEntries } from '../actions/open.ts';
 import { actionPlaces } from '../actions/places.ts';
+import { contentKey } from '../deploy-runner/key.ts';
 import { ReeveError } from '../errors.ts';
 import type { PulledEntry } from './facts.ts';
-import { mostEntries } from './mirror.ts';
+import { mostEntries } from './limits.ts';
 
 export type Gathered = { entries: readonly PulledEntry[]; errors: readonly ReeveError[] };
 
@@ -17,7 +18,7 @@ export async function gatherMirror(ctx: MarkerContext): Promise<Gathered> {
   const errors: ReeveError[] = [];
   for (const name of names) {
     try {
-      const entry = (await isDirectory(name)) ? toForeign(name) : await readEntry(name);
+      const entry = await readPulled(name);
       if (entry !== undefined) entries.push(await lookAt(ctx, inbox, entry));
     } catch (error) {
       if (!(error instanceof ReeveError)) throw error;
@@ -27,13 +28,18 @@ export async function gatherMirror(ctx: MarkerContext): Promise<Gathered> {
   return { entries, errors };
 }
 
+async function readPulled(name: EntryName): Promise<Entry | undefined> {
+  const about = await lstat(name.path).catch(() => undefined);
+  if (about?.isDirectory() === true) return toForeign(name);
+  const entry = await readEntry(name);
+  if (entry?.kind !== 'refused' || about === undefined) return entry;
+  // It has the time that it has at the source: what is put there again is refused again, though it says the same.
+  return { ...entry, key: contentKey(entry.actionId, `${entry.key} of ${about.mtimeMs}`) };
+}
+
 /** It is made anew by each pull: whoever waits for its name is told by what rsync says of the source. */
 function toForeign(name: EntryName): Entry {
   return { kind: 'foreign', name, reason: 'it is a directory' };
-}
-
-async function isDirectory({ path }: EntryName): Promise<boolean> {
-  return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false;
 }
 
 async function lookAt(ctx: MarkerContext, inbox: string, entry: Entry): Promise<PulledEntry> {

@@ -13,17 +13,16 @@ import { findRemoteShell, runRsync } from '../rsync/run.ts';
 import { ensureDirectory } from '../state/directory.ts';
 import { fileError } from '../state/file-error.ts';
 import type { PullFacts } from './facts.ts';
-
-/** A node has some dozen services. More than so many entries are no actions, and none of them is taken. */
-export const mostEntries = 2_000;
+import { mostEntries } from './limits.ts';
+import { markLeft } from './marks.ts';
 
 /** For the whole pull; rsync and ssh notice a dead link before. */
 export const pullMs = 120_000;
 
 type MirrorContext = Pick<BaseContext, 'paths' | 'signal' | 'log'>;
 
-/** `error`: what came nevertheless is whole, and is of use. */
-export type MirrorEnd = Pick<PullFacts, 'listed' | 'left'> & { error?: ReeveError };
+/** `errors`: what came nevertheless is whole, and is of use. */
+export type MirrorEnd = Pick<PullFacts, 'listed' | 'left'> & { errors: readonly ReeveError[] };
 
 export async function updateMirror(ctx: MirrorContext, { pull }: ActionsConfig): Promise<MirrorEnd> {
   const { staging } = actionPlaces(ctx.paths);
@@ -33,10 +32,10 @@ export async function updateMirror(ctx: MirrorContext, { pull }: ActionsConfig):
   });
   const list = collectList();
   const remoteShell = await findRemoteShell(ctx, pull, 'pull');
-  const transfer = { ...(remoteShell === undefined ? {} : { remoteShell }), from: pull, to: staging };
+  const shell = remoteShell === undefined ? {} : { remoteShell };
   const { verdict, error } = await runRsync(ctx, {
     what: `pull from ${place}`,
-    args: buildPullArgs({ ...transfer, maxFileBytes: maxActionBytes }),
+    args: buildPullArgs({ ...shell, from: pull, to: staging, maxFileBytes: maxActionBytes }),
     timeoutMs: pullMs,
     // A block more: a file of the very size that is allowed is no error.
     maxFileBytes: maxActionBytes * 2,
@@ -50,13 +49,15 @@ export async function updateMirror(ctx: MirrorContext, { pull }: ActionsConfig):
     return {
       listed: undefined,
       left: [],
-      error: new StepError(`cannot pull from ${place}: ${cause}`, { code: 'too-many' }),
+      errors: [new StepError(`cannot pull from ${place}: ${cause}`, { code: 'too-many' })],
     };
   }
   if (verdict === 'vanished') ctx.log.info(`some entries at ${place} went while they were pulled`);
   const { names, left } = list.read();
+  const marked = await markLeft(ctx, { from: pull, left, ...shell });
   const listed = verdict === 'complete' ? names : undefined;
-  return { listed, left, ...(error === undefined ? {} : { error }) };
+  const errors = [error, marked.error].filter((one) => one !== undefined);
+  return { listed, left: marked.left, errors };
 }
 
 function collectList() {

@@ -23,7 +23,8 @@ function listStrays(entries: readonly PulledEntry[], left: readonly LeftEntry[])
     if (entry.kind !== 'foreign' || isUnfinished(entry.name.text)) return [];
     return [{ name: entry.name.text, reason: entry.reason }];
   });
-  const byName = new Map([...foreign, ...left].map((stray) => [stray.name, stray]));
+  const leftStrays = left.map(({ name, reason }) => ({ name, reason }));
+  const byName = new Map([...foreign, ...leftStrays].map((stray) => [stray.name, stray]));
   return [...byName.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -45,11 +46,11 @@ function planDrop({ entry }: PulledEntry, listed: PullFacts['listed']): PullStep
   return [{ kind: 'drop', path, reason: 'it is no longer at the source' }];
 }
 
-/** It is not here and may never come. Whoever waits for it is told. */
-function refuseLeft({ name, reason }: LeftEntry): PullStep[] {
+/** It is not here and may never come. Whoever waits for it is told, and told again of another one of the same name. */
+function refuseLeft({ name, reason, mark }: LeftEntry): PullStep[] {
   const actionId = parseActionFileName(name);
-  if (actionId === undefined) return [];
-  return [{ kind: 'refuse', name, actionId, key: contentKey(actionId, `left: ${reason}`), reason }];
+  if (actionId === undefined || mark === undefined) return [];
+  return [{ kind: 'refuse', name, actionId, key: contentKey(actionId, `left: ${reason}: ${mark}`), reason }];
 }
 
 /** What a killed rsync has left: the source's own of such names are not even looked at. */

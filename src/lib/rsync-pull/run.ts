@@ -40,16 +40,16 @@ type Pulled = Omit<Applied, 'errors'> & {
 };
 
 async function pullActions(ctx: Context, actions: ActionsConfig): Promise<Pulled> {
-  const { error, ...mirror } = await updateMirror(ctx, actions);
-  const { entries, errors } = await gatherMirror(ctx);
-  const plan = planPull({ ...mirror, entries });
+  const { listed, left, errors } = await updateMirror(ctx, actions);
+  const mirror = await gatherMirror(ctx);
+  const plan = planPull({ listed, left, entries: mirror.entries });
   const applied = await applyPull(ctx, actions, plan.steps);
   if (applied.handedOver.length > 0) await wakeDeploys(ctx);
   // What is there no longer is known only from a whole list.
-  const told = mirror.listed === undefined ? { news: [], errors: [] } : await tellStrays(ctx, plan.strays);
+  const told = listed === undefined ? { news: [], errors: [] } : await tellStrays(ctx, plan.strays);
   return {
     ...{ ...applied, news: told.news, stray: plan.strays.length },
-    errors: [...(error === undefined ? [] : [error]), ...errors, ...applied.errors, ...told.errors],
+    errors: [...errors, ...mirror.errors, ...applied.errors, ...told.errors],
   };
 }
 

@@ -56,19 +56,27 @@ export function buildPushArgs({
   ];
 }
 
-function commonArgs({ remoteShell, from, to }: Transfer): string[] {
+/** What is in the directory `from`, with kind, size and time of each entry. Nothing is taken. */
+export function buildListArgs({ from, ...rest }: Omit<Transfer, 'to'>): string[] {
+  const list = ['--list-only', '--dirs', '--no-human-readable', '--exclude=.*'];
+  return [...list, ...boundArgs(rest), '--', asDirectory(from)];
+}
+
+function commonArgs({ from, to, ...rest }: Transfer): string[] {
   return [
-    '--times',
-    '--omit-dir-times',
-    '--checksum',
+    ...['--times', '--omit-dir-times', '--checksum'],
+    ...boundArgs(rest),
+    ...['--', asDirectory(from), asDirectory(to)],
+  ];
+}
+
+function boundArgs({ remoteShell }: Pick<Transfer, 'remoteShell'>): string[] {
+  return [
     '--no-links',
     '--no-devices',
     '--no-specials',
     `--max-alloc=${mostMemory}`,
     `--timeout=${idleSeconds}`,
     ...(remoteShell === undefined ? [] : ['-e', remoteShell]),
-    '--',
-    asDirectory(from),
-    asDirectory(to),
   ];
 }

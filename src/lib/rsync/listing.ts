@@ -19,3 +19,15 @@ export function parseListedLine(line: string): Listed | undefined {
   const [, large] = /^(.+) is over max-size$/.exec(line) ?? [];
   return large === undefined ? undefined : { kind: 'skipped', name: large, reason: 'it is too large' };
 }
+
+/** `mark`: kind, size and time. The same ones are the same file, as far as a list can tell. */
+export type Detail = { name: string; isFile: boolean; sizeBytes: number; mark: string };
+
+/** A line of `--list-only`, with names as above. Undefined: nothing about an entry. */
+export function parseDetailLine(line: string): Detail | undefined {
+  const match = /^([a-zA-Z-])[a-zA-Z-]{9}\S? +(\d+) (\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d) (.+)$/.exec(line);
+  if (match === null) return undefined;
+  const [, kind = '', size, time = '', name = ''] = match;
+  if (name === '.') return undefined;
+  return { name, isFile: kind === '-', sizeBytes: Number(size), mark: `${kind} ${size} ${time}` };
+}

@@ -35,8 +35,8 @@ const killGraceMs = 3_000;
 export async function runRsync({ signal }: Pick<BaseContext, 'signal'>, run: RsyncRun): Promise<RsyncEnd> {
   const { input, timeoutMs, onLine = () => true } = run;
   const output = streamProgram(buildArgv(run), {
-    // Names are told in a form that holds in any locale.
-    ...{ env: { LC_ALL: 'C' }, timeoutMs, killGraceMs, signal, maxOutputBytes: 64 * 1024 },
+    // Names and times are told in a form that holds on any machine.
+    ...{ env: { LC_ALL: 'C', TZ: 'UTC' }, timeoutMs, killGraceMs, signal, maxOutputBytes: 64 * 1024 },
     ...(input === undefined ? {} : { input }),
   });
   try {

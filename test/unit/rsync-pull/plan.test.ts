@@ -85,24 +85,32 @@ describe('a plan of a pull', () => {
 
   it('tells of what was left at the source, and refuses it where somebody waits for it', () => {
     const left = [
-      { name: 'b.json', reason: 'it is too large' },
+      { name: 'b.json', reason: 'it is too large', mark: '- 99999 at noon' },
       { name: 'A.json', reason: 'it is too large' },
     ];
     expect(plan({ left, listed: new Set() })).toEqual({
       steps: [
         {
           ...{ kind: 'refuse', name: 'b.json', actionId: 'b', reason: 'it is too large' },
-          key: contentKey('b', 'left: it is too large'),
+          key: contentKey('b', 'left: it is too large: - 99999 at noon'),
         },
       ],
-      strays: [left[1], left[0]],
+      strays: [left[1], { name: 'b.json', reason: 'it is too large' }],
     });
+  });
+
+  it('refuses another one of the same name again, and nothing that nobody could look at', () => {
+    const keyOf = (mark: string): unknown =>
+      plan({ left: [{ name: 'b.json', reason: 'it is too large', mark }] }).steps;
+    expect(keyOf('- 99999 at noon')).not.toEqual(keyOf('- 99999 at one'));
+    expect(keyOf('- 99999 at noon')).not.toEqual(keyOf('- 99998 at noon'));
+    expect(plan({ left: [{ name: 'b.json', reason: 'it is too large' }] }).steps).toEqual([]);
   });
 
   it('tells of a directory once, although it is in the mirror as well', () => {
     const { steps, strays } = plan({
       entries: [foreign('a.json', 'it is a directory')],
-      left: [{ name: 'a.json', reason: 'it is a directory' }],
+      left: [{ name: 'a.json', reason: 'it is a directory', mark: 'd 0 at noon' }],
     });
     expect(steps.map(({ kind }) => kind)).toEqual(['drop', 'refuse']);
     expect(strays).toEqual([{ name: 'a.json', reason: 'it is a directory' }]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { buildPullArgs, buildPushArgs } from '../../../src/lib/rsync/args.ts';
+import { buildListArgs, buildPullArgs, buildPushArgs } from '../../../src/lib/rsync/args.ts';
 
 const transfer = { remoteShell: 'ssh -F none', from: 'deploy@control:/srv/deploy/web-1', to: '/var/staging' };
 
@@ -19,6 +19,14 @@ describe('the arguments of rsync', () => {
       ...['--files-from=-', '--from0', '--no-relative', '--chmod=F644,D755', '--fsync'],
       ...['--times', '--omit-dir-times', '--checksum', '--no-links', '--no-devices', '--no-specials'],
       ...['--max-alloc=64M', '--timeout=30', '--', '/var/outbox/', '/srv/events/web-1/'],
+    ]);
+  });
+
+  it('list a directory with sizes that are plain numbers, and take nothing', () => {
+    expect(buildListArgs({ remoteShell: 'ssh -F none', from: transfer.from })).toEqual([
+      ...['--list-only', '--dirs', '--no-human-readable', '--exclude=.*'],
+      ...['--no-links', '--no-devices', '--no-specials', '--max-alloc=64M', '--timeout=30'],
+      ...['-e', 'ssh -F none', '--', 'deploy@control:/srv/deploy/web-1/'],
     ]);
   });
 

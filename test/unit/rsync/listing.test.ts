@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseListedLine } from '../../../src/lib/rsync/listing.ts';
+import { parseDetailLine, parseListedLine } from '../../../src/lib/rsync/listing.ts';
 
 it.each([
   ['|>f+++++++++|a.json', { kind: 'file', name: 'a.json' }],
@@ -18,4 +18,24 @@ it.each([
   ['', undefined],
 ])('reads %j', (line, listed) => {
   expect(parseListedLine(line)).toEqual(listed);
+});
+
+it.each([
+  [
+    '-rw-r--r--      100000 2030/01/02 03:04:05 big.json',
+    { name: 'big.json', isFile: true, sizeBytes: 100_000, mark: '- 100000 2030/01/02 03:04:05' },
+  ],
+  [
+    'lrwxrwxrwx          11 2026/11/30 17:22:47 a b\\#012.json',
+    { name: 'a b\\#012.json', isFile: false, sizeBytes: 11, mark: 'l 11 2026/11/30 17:22:47' },
+  ],
+  [
+    'drwxr-xr-t        4096 2026/11/30 17:22:47 dir.json',
+    { name: 'dir.json', isFile: false, sizeBytes: 4096, mark: 'd 4096 2026/11/30 17:22:47' },
+  ],
+  ['drwxr-xr-x        4096 2026/11/30 17:22:47 .', undefined],
+  ['big.json is over max-size', undefined],
+  ['', undefined],
+])('reads of a list %j', (line, detail) => {
+  expect(parseDetailLine(line)).toEqual(detail);
 });
