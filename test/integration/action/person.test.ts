@@ -51,6 +51,17 @@ describe('a person', () => {
     expect(end.stdout).toContain(`cannot approve ${actionId}: it was written anew meanwhile`);
   });
 
+  it('reads what proposes an action in the order in which it is written', async () => {
+    const host = makeControlHost();
+    host.propose({ details: { reason: 'all is \u202ellew' } });
+    expect((await answer(atTerminal(host, 'action', 'approve', actionId), 'n')).stdout).toContain(
+      'because: all is \\u202ellew',
+    );
+    for (const words of [['list'], ['show', actionId]]) {
+      expect((await host.reeve('action', ...words)).stdout).toContain('all is \\u202ellew');
+    }
+  });
+
   it('is asked for --yes where there is no terminal', async () => {
     const host = makeControlHost();
     host.propose();
