@@ -3,7 +3,7 @@
 import { chmod, lstat, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { maxActionBytes } from '../deploy-runner/names.ts';
-import { systemErrorCode } from '../errors.ts';
+import { describeError, systemErrorCode } from '../errors.ts';
 import { ensureDirectory } from '../state/directory.ts';
 import { fileError } from '../state/file-error.ts';
 import { fileStamp } from '../time.ts';
@@ -31,51 +31,58 @@ export async function isStill(name: EntryName, key: string): Promise<boolean> {
 }
 
 export type Quarantine = {
-  /** Where it is now; undefined where it was removed. */
-  setAside(name: EntryName): Promise<string | undefined>;
+  /** What is not worth keeping is removed. */
+  setAside(name: EntryName): Promise<void>;
 };
 
 /** What has been there for a month goes. */
-export async function openQuarantine({ paths, clock }: MarkerContext): Promise<Quarantine> {
+export async function openQuarantine({ paths, clock, log }: MarkerContext): Promise<Quarantine> {
   const { quarantine } = actionPlaces(paths);
-  await ensureDirectory(quarantine);
-  let count = await sweep(quarantine, clock.now());
+  await ensureDirectory(quarantine).catch((error: unknown) => {
+    throw fileError('make', quarantine, error);
+  });
+  let count = await sweep(quarantine, clock.now(), log);
   let number = 0;
   return {
     setAside: async (name) => {
-      if (count >= mostKept || !(await isWorthKeeping(name))) {
-        await removeEntry(name);
-        return undefined;
-      }
+      if (count >= mostKept || !(await isWorthKeeping(name))) return await removeEntry(name);
       number += 1;
-      const target = join(
-        quarantine,
-        `${fileStamp(clock.now())}-${process.pid}-${number}-${plainName(name)}`,
-      );
+      const label = `${fileStamp(clock.now())}-${process.pid}-${number}-${plainName(name)}`;
       try {
-        await rename(name.path, target);
+        await rename(name.path, join(quarantine, label));
         count += 1;
-        return target;
       } catch (error) {
-        if (systemErrorCode(error) === 'ENOENT') return undefined;
-        throw fileError('move', name.path.toString(), error);
+        if (systemErrorCode(error) !== 'ENOENT') throw fileError('move', name.path.toString(), error);
       }
     },
   };
 }
 
-/** How many are left. */
-async function sweep(quarantine: string, now: Date): Promise<number> {
+/** How many are left. What cannot be removed stays, and keeps nothing else from its work. */
+async function sweep(quarantine: string, now: Date, log: MarkerContext['log']): Promise<number> {
   let count = 0;
-  for (const name of await readdir(quarantine)) {
+  const names = await readdir(quarantine).catch((error: unknown) => {
+    throw fileError('read', quarantine, error);
+  });
+  for (const name of names) {
     const path = join(quarantine, name);
     const about = await lstat(path).catch(() => undefined);
     // When it came here, as nothing but the move has changed it since.
     const isOld = about !== undefined && now.getTime() - about.ctimeMs > keptMs;
-    if (isOld) await rm(path, { recursive: true, force: true });
-    else count += 1;
+    const isGone = isOld && (await removeOld(path, log));
+    if (!isGone) count += 1;
   }
   return count;
+}
+
+async function removeOld(path: string, log: MarkerContext['log']): Promise<boolean> {
+  try {
+    await rm(path, { recursive: true, force: true });
+    return true;
+  } catch (error) {
+    log.warning(describeError(fileError('remove', path, error)));
+    return false;
+  }
 }
 
 /** Pipes and devices have nothing to be seen, and what is large or deep is not for keeping. */

@@ -1,10 +1,10 @@
 // The markers: one file for each approval that was begun or refused. Made exclusively, written before each transition, and never
 // removed: the same approval does not come twice. Beside it an empty file says that its result has not left for the outbox.
-import { link, readdir, rm, writeFile } from 'node:fs/promises';
+import { link, lstat, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { markerKeyPattern } from '../deploy-runner/key.ts';
-import { describeError, InputError, InternalError, systemErrorCode } from '../errors.ts';
+import { describeError, InternalError, ReeveError, systemErrorCode } from '../errors.ts';
 import type { ProcessName } from '../host/processes.ts';
 import { writeFileAtomic } from '../state/atomic-file.ts';
 import { ensureDirectory, syncDirectory } from '../state/directory.ts';
@@ -47,8 +47,11 @@ export type MarkerContext = Pick<BaseContext, 'paths' | 'clock' | 'log'>;
 
 type Paths = MarkerContext['paths'];
 
-/** `damaged`: there is one, and nobody knows what it says. */
-export type ReadMarker = Marker | 'damaged' | undefined;
+/**
+ * What cannot be taken for a marker is one all the same, and concerns its own key alone. `damaged`: nobody knows what it says. `newer`: a
+ * later reeve has written it, and knows. `unreadable`: it is no file, or the disk does not give it. Neither of the last two is ever written.
+ */
+export type ReadMarker = Marker | 'damaged' | 'newer' | 'unreadable' | undefined;
 
 export async function readMarker({ paths, clock, log }: MarkerContext, key: string): Promise<ReadMarker> {
   try {
@@ -57,15 +60,37 @@ export async function readMarker({ paths, clock, log }: MarkerContext, key: stri
     if (read.kind === 'missing') return undefined;
     return read.kind === 'ok' && read.value.key === key ? read.value : 'damaged';
   } catch (error) {
-    if (!(error instanceof InputError)) throw error;
+    const trouble = findTrouble(error);
+    if (trouble === undefined) throw error;
     log.warning(describeError(error));
-    return 'damaged';
+    return trouble;
   }
 }
 
+/** Undefined where it is not the one file's: too many are open, say. */
+function findTrouble(error: unknown): 'newer' | 'unreadable' | undefined {
+  if (!(error instanceof ReeveError)) return undefined;
+  if (error.code === 'newer-version') return 'newer';
+  return ownTroubles.has(error.code) ? 'unreadable' : undefined;
+}
+
+const ownTroubles: ReadonlySet<string> = new Set([
+  ...['EISDIR', 'not-a-file', 'ELOOP', 'ENXIO', 'ENODEV'],
+  ...['EIO', 'EACCES', 'EPERM', 'EBADMSG', 'EUCLEAN', 'ENODATA'],
+]);
+
 /** Whether this approval was begun or refused before, whatever became of it. */
-export async function hasMarker(ctx: MarkerContext, key: string): Promise<boolean> {
-  return (await readMarker(ctx, key)) !== undefined;
+export async function hasMarker({ paths }: { paths: Paths }, key: string): Promise<boolean> {
+  const path = markerPath(paths, key);
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    const code = systemErrorCode(error) ?? '';
+    if (code === 'ENOENT') return false;
+    if (ownTroubles.has(code)) return true;
+    throw fileError('look at', path, error);
+  }
 }
 
 /** `known`: there is one, and nothing was written. Of many at once one makes it. */
@@ -95,7 +120,7 @@ export async function makeMarker({ paths }: { paths: Paths }, marker: Marker): P
 /** Assumes that there is one, and that nobody else is at it. */
 export async function writeMarker({ paths }: { paths: Paths }, marker: Marker): Promise<void> {
   await writeFileAtomic(markerPath(paths, marker.key), renderStateDocument(markerDocument, marker));
-  if (marker.state.kind === 'reported') await rm(openPath(paths, marker.key), { force: true });
+  if (marker.state.kind === 'reported') await closeKey({ paths }, marker.key);
 }
 
 /** Keys of what may not have been reported. Looks at names only: there are ever more markers. */
@@ -111,7 +136,10 @@ export async function listOpenKeys({ paths }: { paths: Paths }): Promise<string[
 
 /** For one that has been told. */
 export async function closeKey({ paths }: { paths: Paths }, key: string): Promise<void> {
-  await rm(openPath(paths, key), { force: true });
+  const path = openPath(paths, key);
+  await rm(path, { force: true }).catch((error: unknown) => {
+    throw fileError('remove', path, error);
+  });
 }
 
 const openSuffix = '.open';

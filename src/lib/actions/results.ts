@@ -2,6 +2,7 @@
 // there. Whoever finds it half-way goes on from where it was.
 import type { BaseContext } from '../context.ts';
 import { buildResultEvent, eventFileName } from '../deploy-runner/event.ts';
+import { StepError } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
 import {
   type ActionEnd,
@@ -27,6 +28,9 @@ type Unended = Omit<Marker, 'state'> & { state?: Marker['state'] };
 export async function tellEnd(ctx: ResultContext, marker: Unended, details: EndDetails): Promise<void> {
   await underResults(ctx, async () => {
     const found = await readMarker(ctx, marker.key);
+    if (found === 'newer' || found === 'unreadable') {
+      throw new StepError(`cannot write the marker of ${marker.actionId}: what is there is ${found}`);
+    }
     const state = typeof found === 'object' ? found.state : undefined;
     if (state?.kind === 'reported') return;
     if (state?.kind === 'ended') return await putEnd(ctx, { ...marker, state });
@@ -37,6 +41,19 @@ export async function tellEnd(ctx: ResultContext, marker: Unended, details: EndD
       await closeEnded(ctx, ended);
     });
   });
+}
+
+/** For one whose marker cannot be read, which is not written either. Told by its file, which leaves the inbox. */
+export async function tellUnmarked(
+  ctx: ResultContext,
+  { node, actionId, key, reason }: Pick<Refusal, 'node' | 'actionId' | 'key' | 'reason'>,
+): Promise<void> {
+  const about = { actionId, key, actionType: 'redeploy', run: ctx.runId };
+  const end: ActionEnd = { outcome: 'unknown', endedAt: ctx.clock.now().toISOString(), reason };
+  await underResults(
+    ctx,
+    async () => await putResult(ctx, (await endMarker(ctx, about, { node, end })).state),
+  );
 }
 
 /** What the marker on disk says already. */

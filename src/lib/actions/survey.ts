@@ -30,7 +30,7 @@ export type NodeSurvey = {
 
 export type OpenAction = {
   actionId: string;
-  /** `damaged`: nobody knows what its marker says. */
+  /** `damaged`: nobody here knows what its marker says. */
   state: 'started' | 'ended' | 'damaged';
   service?: string;
   /** Of its start or of its end. */
@@ -88,7 +88,7 @@ async function listOpen(ctx: MarkerContext): Promise<OpenAction[]> {
 function toOpen(key: string, marker: ReadMarker): OpenAction | undefined {
   if (marker === undefined) return undefined;
   // The digest is of no use for people.
-  if (marker === 'damaged') return { actionId: key.slice(0, -65), state: 'damaged' };
+  if (typeof marker === 'string') return { actionId: key.slice(0, -65), state: 'damaged' };
   const { actionId, service, state } = marker;
   const about = service === undefined ? { actionId } : { actionId, service };
   switch (state.kind) {
@@ -119,7 +119,7 @@ export async function readLastEnd(ctx: MarkerContext): Promise<LastAction | unde
   }));
   for (const { key } of dated.toSorted((a, b) => b.at - a.at).slice(0, mostTries)) {
     const marker = await readMarker(ctx, key);
-    if (marker === undefined || marker === 'damaged' || marker.state.kind === 'started') continue;
+    if (typeof marker !== 'object' || marker.state.kind === 'started') continue;
     const { outcome, endedAt, reason } = marker.state;
     const service = marker.service === undefined ? {} : { service: marker.service };
     return {

@@ -2,7 +2,7 @@
 // steps go on.
 import { isStill, removeEntry } from '../actions/leave.ts';
 import { type ActionEnd, closeKey } from '../actions/markers.ts';
-import { refuseAction, reportEnd, tellEnd } from '../actions/results.ts';
+import { refuseAction, reportEnd, tellEnd, tellUnmarked } from '../actions/results.ts';
 import { ReeveError, StepError } from '../errors.ts';
 import { findBootId } from '../host/boot.ts';
 import { endGroup, type ProcessName } from '../host/processes.ts';
@@ -22,6 +22,8 @@ export async function applyStep(session: Session, step: Step): Promise<StepResul
   switch (step.kind) {
     case 'settle':
       return await settle(session, step);
+    case 'leave':
+      return await leave(session, step);
     case 'report':
       await reportEnd(session.ctx, step.marker);
       return describeEnd(step.marker, step.marker.state);
@@ -66,6 +68,16 @@ async function endLeft({ ctx }: Session, actionId: string, script: ProcessName):
   const bootNow = await findBootId(ctx.paths);
   const isOver = await endGroup(script, bootNow, { graceMs: killGraceMs, clock: ctx.clock });
   if (!isOver) throw new StepError(`cannot end what ${actionId} has left: process group ${script.pid} stays`);
+}
+
+/** Told by each run, as long as it is so. */
+async function leave(session: Session, step: Extract<Step, { kind: 'leave' }>): Promise<StepResult> {
+  const { ctx, actions, quarantine } = session;
+  const { name, key, actionId, marker, reason } = step;
+  if (name === undefined) throw new StepError(reason);
+  if (marker === 'unreadable') await tellUnmarked(ctx, { node: actions.node, actionId, key, reason });
+  if (await isStill(name, key)) await quarantine.setAside(name);
+  return describeEnd(step, { outcome: 'unknown', reason });
 }
 
 /** What cannot be moved keeps nothing else from leaving. */

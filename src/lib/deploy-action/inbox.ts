@@ -95,7 +95,9 @@ function tellResult({ ctx: { log } }: Session, { line, end, error }: Result): vo
   else if (line !== '') log.info(line);
 }
 
+const verbs: Readonly<Partial<Record<Step['kind'], string>>> = { leave: 'tell the end of' };
+
 function describeStep(step: Step): string {
-  if ('actionId' in step) return `${step.actionId}: cannot ${step.kind} it`;
+  if ('actionId' in step) return `${step.actionId}: cannot ${verbs[step.kind] ?? step.kind} it`;
   return step.kind === 'set-aside' ? 'cannot empty the inbox' : `cannot ${step.kind} ${step.key}`;
 }

@@ -1,6 +1,7 @@
 // What is due: first what was left half-way, then what costs nothing, then the deploys. Everything is checked before anything runs,
 // and nothing that has a marker is begun. Pure.
 import type { Marker, ReadMarker } from '../actions/markers.ts';
+import type { EntryName } from '../actions/open.ts';
 import type { Action } from '../deploy-runner/action.ts';
 import type { EntryFact, Facts } from './facts.ts';
 import type { EndedMarker, Step } from './steps.ts';
@@ -22,19 +23,27 @@ function isBeside(deploy: Step, settle: Step): boolean {
 /** Both what says of itself that it is open, and what an entry of the inbox leads to. */
 function planSettle({ open, entries }: Facts): Step[] {
   const markers = new Map<string, ReadMarker>(open.map(({ key, marker }) => [key, marker]));
+  const names = new Map<string, EntryName>();
   for (const fact of entries) {
     if (!('marker' in fact) || fact.marker === undefined) continue;
-    const isDone = fact.marker !== 'damaged' && fact.marker.state.kind === 'reported';
-    if (!isDone) markers.set(fact.entry.key, fact.marker);
+    const { key, name } = fact.entry;
+    const isDone = typeof fact.marker === 'object' && fact.marker.state.kind === 'reported';
+    if (!isDone) markers.set(key, fact.marker);
+    names.set(key, name);
   }
-  return [...markers].flatMap(([key, marker]) => planMarker(key, marker) ?? []);
+  return [...markers].flatMap(([key, marker]) => planMarker(key, marker, names.get(key)) ?? []);
 }
 
-function planMarker(key: string, marker: ReadMarker): Step | undefined {
+function planMarker(key: string, marker: ReadMarker, name: EntryName | undefined): Step | undefined {
   // Somebody is about to make it, or was killed before: then there is nothing to tell.
   if (marker === undefined) return undefined;
   if (marker === 'damaged') {
     return { kind: 'settle', key, reason: 'its marker is damaged: it may have been done' };
+  }
+  if (typeof marker === 'string') {
+    // The digest is of no use for people.
+    const about = { key, actionId: key.slice(0, -65), marker, ...(name === undefined ? {} : { name }) };
+    return { kind: 'leave', ...about, reason: leftReasons[marker] };
   }
   switch (marker.state.kind) {
     case 'started':
@@ -46,6 +55,11 @@ function planMarker(key: string, marker: ReadMarker): Step | undefined {
   }
 }
 
+const leftReasons = {
+  newer: 'its marker is of a later reeve, which alone may tell of it',
+  unreadable: 'its marker cannot be read: it may have been done',
+} as const;
+
 function planEntry(fact: EntryFact, facts: Facts): Step[] {
   if (!('marker' in fact)) return [];
   const { entry, marker } = fact;
@@ -53,7 +67,7 @@ function planEntry(fact: EntryFact, facts: Facts): Step[] {
   const actionId = entry.kind === 'action' ? entry.action.actionId : entry.actionId;
   if (marker !== undefined) {
     // What is not settled yet is forgotten at the next look.
-    if (marker === 'damaged' || marker.state.kind !== 'reported') return [];
+    if (typeof marker === 'string' || marker.state.kind !== 'reported') return [];
     return [{ kind: 'forget', key, actionId, name, reason: describeEarlier(marker) }];
   }
   if (entry.kind === 'refused') return [{ kind: 'refuse', name, key, actionId, reason: entry.reason }];

@@ -5,6 +5,8 @@ import type { EntryName } from '../actions/open.ts';
 export type Step =
   /** Begun, and nobody at work: how it ended is not known, and it is not begun again. `marker`: undefined where it is damaged. */
   | { kind: 'settle'; key: string; marker?: Marker; reason: string }
+  /** Its marker is not ours to write. `name`: in the inbox, which it leaves. */
+  | ({ kind: 'leave'; name?: EntryName; reason: string } & LeftAction)
   /** Its end is known and not told. */
   | { kind: 'report'; key: string; marker: EndedMarker; reason: string }
   /** Nothing is left to be told. */
@@ -17,5 +19,8 @@ export type Step =
   | { kind: 'deploy'; key: string; actionId: string; service: string; name: EntryName; reason: string };
 
 export type RefusedAction = { key: string; actionId: string; actionType?: string; service?: string };
+
+/** A later reeve tells of its own end. */
+export type LeftAction = { key: string; actionId: string; marker: 'newer' | 'unreadable' };
 
 export type EndedMarker = Marker & { state: Extract<Marker['state'], { kind: 'ended' }> };

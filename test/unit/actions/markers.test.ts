@@ -1,8 +1,19 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { markerDocument } from '../../../src/lib/actions/documents.ts';
 import {
+  hasMarker,
   listOpenKeys,
   type Marker,
   makeMarker,
@@ -68,17 +79,30 @@ describe('a marker', () => {
     const ctx = actionsContext(makeTempDir());
     await makeMarker(ctx, started);
     const path = join(actionPlaces(ctx.paths).markers, `${key}.json`);
-    for (const text of [
-      '',
-      '{"version":1',
-      '{"version":9}',
-      JSON.stringify({ ...started, key: `b${key}` }),
-    ]) {
+    for (const text of ['', '{"version":1', JSON.stringify({ ...started, key: `b${key}` })]) {
       writeFileSync(path, text);
-      expect(await readMarker(ctx, key)).toBe('damaged');
+      expect([await readMarker(ctx, key), await hasMarker(ctx, key)]).toEqual(['damaged', true]);
       expect(await makeMarker(ctx, started)).toBe('known');
       expect(readFileSync(path, 'utf8')).toBe(text);
     }
+  });
+
+  it.each<[string, (path: string) => void, string]>([
+    ['a later version', (path) => writeFileSync(path, '{"version":9}'), 'newer'],
+    ['a directory', (path) => mkdirSync(path), 'unreadable'],
+    ['a link', (path) => symlinkSync('/etc/hostname', path), 'unreadable'],
+    ['a device', (path) => execFileSync('mknod', [path, 'b', '7', '200']), 'unreadable'],
+  ])('that is %s is one all the same, and is not written over', async (_, make, state) => {
+    const ctx = actionsContext(makeTempDir());
+    await makeMarker(ctx, started);
+    const path = join(actionPlaces(ctx.paths).markers, `${key}.json`);
+    rmSync(path);
+    make(path);
+    const { ino } = lstatSync(path);
+    expect([await readMarker(ctx, key), await hasMarker(ctx, key)]).toEqual([state, true]);
+    expect(await makeMarker(ctx, started)).toBe('known');
+    await expect(tellEnd(ctx, started, { node: 'vps', end })).rejects.toThrow('cannot write the marker of a');
+    expect([lstatSync(path).ino, await listResults(ctx)]).toEqual([ino, []]);
   });
 
   it('is open until its result is in the outbox', async () => {

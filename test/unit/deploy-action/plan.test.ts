@@ -101,6 +101,8 @@ describe('planDeploys', () => {
       [['settle', 'interrupted: the process that ran it is gone']],
     ],
     ['damaged', 'damaged', [['settle', 'its marker is damaged: it may have been done']]],
+    ['newer', 'newer', [['leave', 'its marker is of a later reeve, which alone may tell of it']]],
+    ['unreadable', 'unreadable', [['leave', 'its marker cannot be read: it may have been done']]],
   ])('never deploys what has a marker that is %s (D36, O70)', (_, marker, expected) => {
     expect(plan(facts([aFact(anAction(), marker)]))).toEqual(expected);
     // Nor if another file of its approval is invalid by now, or the checkout has changed.
@@ -120,6 +122,20 @@ describe('planDeploys', () => {
     expect(planDeploys(facts([], { open })).map(({ kind }) => kind)).toEqual([
       ...['settle', 'report', 'close', 'settle'],
     ]);
+  });
+
+  it('leaves what is not its own to write, and takes its file out of the inbox', () => {
+    const action = anAction();
+    const fact = aFact(action, 'newer');
+    const { key, name } = fact.entry as Extract<Entry, { kind: 'action' }>;
+    const open = [{ key, marker: 'newer' as const }];
+    const reason = 'its marker is of a later reeve, which alone may tell of it';
+    const step = { kind: 'leave', key, actionId: action.actionId, marker: 'newer', reason };
+    expect(planDeploys(facts([], { open }))).toStrictEqual([step]);
+    expect(planDeploys(facts([fact], { open }))).toStrictEqual([{ ...step, name }]);
+    // Others are none of its concern.
+    const other = aFact(anAction({ actionId: 'b', service: 'db' }));
+    expect(plan(facts([other], { open })).map(([kind]) => kind)).toEqual(['leave', 'deploy']);
   });
 
   it('settles once what is open and in the inbox as well', () => {
