@@ -128,6 +128,9 @@ function finishBy(found: FoundAction, reported: Reported): FinishStep {
   };
 }
 
+/** A clock that is set right a little tells nobody anything. */
+const patienceMs = 60_000;
+
 function settleUnheard(
   found: FoundAction,
   { since }: Dispatched,
@@ -138,6 +141,11 @@ function settleUnheard(
   if (waitedMs >= timeoutMs) {
     const reason = `node ${node} has reported nothing for ${formatDuration(timeoutMs)}`;
     return { kind: 'finish', found, to: 'failed', reason };
+  }
+  const aheadMs = since.atMs - now.atMs;
+  if (waitedMs === 0 && aheadMs > patienceMs) {
+    const reason = `node ${node} has not reported yet, and this machine's clock is ${formatDuration(aheadMs)} behind the time at which it was asked to`;
+    return { kind: 'wait', found, reason, isTrouble: true };
   }
   const waited = formatDuration(Math.round(waitedMs / 1000) * 1000);
   return { kind: 'wait', found, reason: `node ${node} has not reported yet, after ${waited}` };

@@ -177,8 +177,12 @@ describe('planSettle', () => {
     expect(plan([running], at(9000), [reported({ key })])).toMatchObject([{ to: 'completed' }]);
   });
 
-  it('waits where the clock was set back', () => {
-    expect(plan([running], at(-3600))).toStrictEqual([waits('0ms')]);
+  it('waits where the clock was set back, and tells people where that is much', () => {
+    expect(plan([running], at(-60))).toStrictEqual([waits('0ms')]);
+    const behind = "and this machine's clock is 1h behind the time at which it was asked to";
+    expect(plan([running], at(-3600))).toStrictEqual([
+      { kind: 'wait', reason: `node a has not reported yet, ${behind}`, isTrouble: true },
+    ]);
   });
 
   it('D40 counts its own dispatches by the clock that nobody sets, as long as the machine is up', () => {
