@@ -1,5 +1,5 @@
 // The markers: one file for each approval that was begun or refused. Made exclusively, written before each transition, and never
-// removed: the same approval does not come twice. Beside it an empty file says that its result has not left for the outbox.
+// removed once it was begun: the same approval does not come twice. Beside it an empty file says that its result has not left for the outbox.
 import { link, lstat, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BaseContext } from '../context.ts';
@@ -100,7 +100,7 @@ export async function makeMarker({ paths }: { paths: Paths }, marker: Marker): P
   const staged = newStagingPath(markers);
   try {
     await ensureDirectory(markers);
-    await writeFile(openPath(paths, marker.key), '', { mode: 0o600 });
+    await openKey({ paths }, marker.key);
     await writeFileAtomic(staged, renderStateDocument(markerDocument, marker));
     await link(staged, path);
     await syncDirectory(markers).catch(async (error: unknown) => {
@@ -134,6 +134,14 @@ export async function listOpenKeys({ paths }: { paths: Paths }): Promise<string[
   return keys.filter((key) => markerKeyPattern.test(key)).sort();
 }
 
+/** Before its marker is made: whatever ends us then, somebody looks for it. */
+export async function openKey({ paths }: { paths: Paths }, key: string): Promise<void> {
+  const path = openPath(paths, key);
+  await writeFile(path, '', { mode: 0o600 }).catch((error: unknown) => {
+    throw fileError('write', path, error);
+  });
+}
+
 /** For one that has been told. */
 export async function closeKey({ paths }: { paths: Paths }, key: string): Promise<void> {
   const path = openPath(paths, key);
@@ -142,9 +150,17 @@ export async function closeKey({ paths }: { paths: Paths }, key: string): Promis
   });
 }
 
+/** Only of what was refused: `refusals.ts`. */
+export async function removeMarker({ paths }: { paths: Paths }, key: string): Promise<void> {
+  const path = markerPath(paths, key);
+  await rm(path, { force: true }).catch((error: unknown) => {
+    throw fileError('remove', path, error);
+  });
+}
+
 const openSuffix = '.open';
 
-function openPath(paths: Paths, key: string): string {
+export function openPath(paths: Paths, key: string): string {
   return join(actionPlaces(paths).markers, `${requireKey(key)}${openSuffix}`);
 }
 

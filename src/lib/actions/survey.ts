@@ -84,7 +84,7 @@ async function listOpen(ctx: MarkerContext): Promise<OpenAction[]> {
   return open.filter((one) => one !== undefined);
 }
 
-/** Undefined where nothing was begun, or all is told: the next run clears that away. */
+/** Undefined where nothing was begun, or all is told: runs clear that away. */
 function toOpen(key: string, marker: ReadMarker): OpenAction | undefined {
   if (marker === undefined) return undefined;
   // The digest is of no use for people.

@@ -18,6 +18,8 @@ export async function runDeployAction(ctx: Context, { waitMs }: { waitMs: number
   const actions = requireActionsNode(ctx.config);
   const work = async (run: RunTeller): Promise<Outcome> => {
     if (!(await hasWork(ctx))) return { outcome: 'nothing-to-do', text: [], data: { actions: [] } };
+    const { clearOrphans } = await import('../actions/orphans.ts');
+    await clearOrphans(ctx);
     const { performInbox } = await import('./inbox.ts');
     return await performInbox(ctx, actions, (doing, forMs) => run.tell(stepAt(ctx, doing, forMs)));
   };

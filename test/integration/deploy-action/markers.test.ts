@@ -1,8 +1,9 @@
 // Markers that are not ours to read or to write: each concerns its own approval, and nothing else stops.
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openQuarantine } from '../../../src/lib/actions/leave.ts';
+import { contentKey } from '../../../src/lib/deploy-runner/key.ts';
 import { actionsContext } from '../../support/actions-context.ts';
 import { type ActionsNode, makeActionsNode } from '../../support/actions-node.ts';
 import { mountSmall } from '../../support/full-disk.ts';
@@ -69,6 +70,51 @@ describe('a marker', () => {
     const { status, stdout } = await node.reeve('deploy-action');
     expect([status, stdout]).toEqual([1, expect.stringContaining('cannot remove')]);
     expect([node.ran(), node.inbox()]).toEqual([['web', 'db'], []]);
+  });
+});
+
+describe('what announces a marker that was never made', () => {
+  const day = 24 * 60 * 60;
+  const before = Date.now() / 1000 - day;
+
+  it.each<[string, number, (node: ActionsNode) => string, boolean]>([
+    ['goes after a day', before - 60, () => contentKey('redeploy-vps-web', 'x'), false],
+    ['stays for less', before + 3600, () => contentKey('redeploy-vps-web', 'x'), true],
+    [
+      'stays while its file is in the mirror',
+      before - 60,
+      (node) => {
+        mkdirSync(node.places.staging);
+        writeFileSync(join(node.places.staging, 'redeploy-vps-web.json'), '{');
+        return contentKey('redeploy-vps-web', '{');
+      },
+      true,
+    ],
+  ])('%s', async (_, at, prepare, isLeft) => {
+    const node = makeActionsNode();
+    const key = prepare(node);
+    mkdirSync(node.places.markers);
+    const path = join(node.places.markers, `${key}.open`);
+    writeFileSync(path, '');
+    utimesSync(path, at, at);
+    const { status, stdout } = await node.reeve('deploy-action');
+    expect([status, stdout, existsSync(path)]).toEqual([0, '', isLeft]);
+  });
+
+  it('and whose file is in the inbox is one that is begun', async () => {
+    const node = makeActionsNode();
+    const path = await makeMarkerPath(node);
+    rmSync(path);
+    const open = path.replace(/json$/, 'open');
+    writeFileSync(open, '');
+    utimesSync(open, before - 60, before - 60);
+    node.put('web');
+    expect((await node.reeve('deploy-action')).status).toBe(0);
+    expect([node.ran(), node.markers(), existsSync(open)]).toEqual([
+      ['web', 'web'],
+      ['redeploy-vps-web reported succeeded'],
+      false,
+    ]);
   });
 });
 
