@@ -6,26 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, inject, it } from 'vitest';
 import type { Marker } from '../../../src/lib/actions/markers.ts';
 import { listOpenKeys } from '../../../src/lib/actions/markers.ts';
+import { readStartTime } from '../../../src/lib/host/processes.ts';
 import { actionsContext } from '../../support/actions-context.ts';
 import { type ActionsNode, makeActionsNode } from '../../support/actions-node.ts';
+import { until } from '../../support/balanced.ts';
 import { fileCalls, runUnderFault } from '../../support/faults.ts';
 import { fillDisk, mountSmall } from '../../support/full-disk.ts';
 
-async function waitUntil(what: () => boolean): Promise<void> {
-  for (let left = 1_500; !what(); left -= 1) {
-    if (left === 0) throw new Error('it has not come');
-    await sleep(20);
-  }
-}
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
+const isAlive = (pid: number): boolean => readStartTime(pid) !== undefined;
 
 /** The next run settles all; the one after that finds nothing to do. Gives the one result's status. */
 async function settle(node: ActionsNode): Promise<string> {
@@ -131,16 +119,16 @@ describe('deploy-action, found', () => {
     node.writeScript('echo $$ > $ROOT/pid; while :; do sleep 0.1; done');
     node.put('web');
     const first = node.start('deploy-action');
-    await waitUntil(() => existsSync(join(node.root, 'pid')));
+    await until(() => existsSync(join(node.root, 'pid')));
     const script = Number(readFileSync(join(node.root, 'pid'), 'utf8'));
     const [name = ''] = readdirSync(node.places.markers).filter((one) => one.endsWith('.json'));
     const read = (): Marker => JSON.parse(readFileSync(join(node.places.markers, name), 'utf8')) as Marker;
-    await waitUntil(() => 'group' in read().state);
+    await until(() => 'group' in read().state);
     process.kill(first.pid, 'SIGKILL');
     await first.ended;
     expect(isAlive(script)).toBe(true);
     expect(await settle(node)).toBe('unknown');
-    await waitUntil(() => !isAlive(script));
+    await until(() => !isAlive(script));
     expect(node.results()[0]?.reason).toBe('unknown: interrupted: the process that ran it is gone');
     expect(node.ran()).toEqual(['web']);
   });

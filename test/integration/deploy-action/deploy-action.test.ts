@@ -2,29 +2,16 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { readStartTime } from '../../../src/lib/host/processes.ts';
 import { makeActionsNode } from '../../support/actions-node.ts';
+import { until } from '../../support/balanced.ts';
 
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
+const isAlive = (pid: number): boolean => readStartTime(pid) !== undefined;
 
 const approvedAgain = (timestamp: number) => ({
   transition_history: [{ from: 'pending', to: 'approved', timestamp, by: 'operator-tg-7' }],
 });
-
-async function waitUntil(what: () => boolean): Promise<void> {
-  for (let left = 1_500; !what(); left -= 1) {
-    if (left === 0) throw new Error('it has not come');
-    await sleep(20);
-  }
-}
 
 describe('an approved redeploy', () => {
   it('runs the deploy script with the service’s name alone, and is told (D8, D9, D26, D34, D35)', async () => {
@@ -168,7 +155,7 @@ describe('an approved redeploy', () => {
       { status: 'failed', reason: 'timeout: no end within 1s', outputTail: 'begun\n' },
     ]);
     const child = Number(readFileSync(join(node.root, 'child'), 'utf8'));
-    await waitUntil(() => !isAlive(child));
+    await until(() => !isAlive(child));
     expect([node.inbox(), node.markers()]).toEqual([[], ['redeploy-vps-web reported failed']]);
   });
 
@@ -178,7 +165,7 @@ describe('an approved redeploy', () => {
     node.put('web');
     node.put('queue');
     const running = node.start('deploy-action');
-    await waitUntil(() => existsSync(join(node.root, 'pid')));
+    await until(() => existsSync(join(node.root, 'pid')));
     process.kill(running.pid, 'SIGTERM');
     expect((await running.ended).status).toBe(143);
     expect(isAlive(Number(readFileSync(join(node.root, 'pid'), 'utf8')))).toBe(false);

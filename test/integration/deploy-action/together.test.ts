@@ -4,17 +4,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { makeActionsNode } from '../../support/actions-node.ts';
+import { until } from '../../support/balanced.ts';
 
 const approvedAgain = (timestamp: number) => ({
   transition_history: [{ from: 'pending', to: 'approved', timestamp, by: 'operator-tg-7' }],
 });
-
-async function waitUntil(what: () => boolean): Promise<void> {
-  for (let left = 1_500; !what(); left -= 1) {
-    if (left === 0) throw new Error('it has not come');
-    await sleep(20);
-  }
-}
 
 describe('several', () => {
   it('are done one after another, good and bad, in one run', async () => {
@@ -52,7 +46,7 @@ describe('several', () => {
     node.writeScript('until [ -e $ROOT/go ]; do sleep 0.05; done');
     node.put('web');
     const first = node.start('deploy-action');
-    await waitUntil(() => node.ran().length === 1);
+    await until(() => node.ran().length === 1);
     const second = await node.reeve('deploy-action');
     expect([second.status, second.stderr]).toEqual([75, expect.stringContaining('reeve deploy-action')]);
     const waiting = node.start('deploy-action', '--wait', '60');
@@ -80,7 +74,7 @@ describe('several', () => {
     );
     node.put('web');
     const running = node.start('deploy-action');
-    await waitUntil(() => existsSync(join(node.root, 'first')));
+    await until(() => existsSync(join(node.root, 'first')));
     node.put('web', approvedAgain(1_785_800_000));
     node.write('second', '');
     expect((await running.ended).status).toBe(0);
@@ -116,9 +110,9 @@ describe('--watch', () => {
     await watching.waitFor('watching');
     await sleep(500);
     node.put('web');
-    await waitUntil(() => node.results().length === 1);
+    await until(() => node.results().length === 1);
     node.put('db');
-    await waitUntil(() => node.results().length === 2);
+    await until(() => node.results().length === 2);
     process.kill(watching.pid, 'SIGTERM');
     expect((await watching.ended).status).toBe(143);
     expect([node.ran(), node.inbox()]).toEqual([['web', 'db'], []]);
