@@ -1,9 +1,10 @@
 // Does the steps of the control side, each so that a kill in it leaves what the next run goes on from.
 import type { Context } from '../context.ts';
-import { deployPath } from '../deploy-runner/layout.ts';
 import { StepError } from '../errors.ts';
-import type { FoundFile } from './facts.ts';
-import { type MoveEnd, moveAction, removeDispatched, writeDispatched } from './move.ts';
+import { readMoment } from '../host/moment.ts';
+import { type FoundFile, renderClock } from './facts.ts';
+import { removeDispatched, writeDispatched } from './files.ts';
+import { type MoveEnd, moveAction } from './move.ts';
 import type { DispatchStep, FinishStep, RefuseStep } from './steps.ts';
 import { addTransition } from './transition.ts';
 import { placeOf } from './tree.ts';
@@ -16,10 +17,12 @@ type ApplyContext = Pick<Context, 'clock'> & { root: string };
  */
 export async function applyDispatch(ctx: ApplyContext, { found, key }: DispatchStep): Promise<void> {
   const { bytes, id, action } = found;
-  const timestamp = toSeconds(ctx.clock.now());
-  const text = addTransition(bytes, { from: 'approved', to: 'running', timestamp, by: 'system', key });
-  const path = deployPath(ctx.root, action.node, id);
-  await writeDispatched(path, bytes);
+  const moment = await readMoment(ctx.clock);
+  const text = addTransition(bytes, {
+    ...{ from: 'approved', to: 'running', timestamp: toSeconds(new Date(moment.atMs)), by: 'system' },
+    ...{ key, clock: renderClock(moment) },
+  });
+  await writeDispatched({ root: ctx.root, node: action.node, id }, bytes);
   requireMoved(found, await moveAction({ root: ctx.root, found, to: 'running', text }));
 }
 
@@ -32,7 +35,7 @@ export async function applyFinish(
   const step = { from: 'running', to, timestamp, by: 'system', reason } as const;
   const more = reported === undefined ? {} : { result: describeResult(reported) };
   const text = tryTransition(() => addTransition(found.bytes, step, more));
-  await removeDispatched(deployPath(ctx.root, found.action.node, found.id));
+  await removeDispatched({ root: ctx.root, node: found.action.node, id: found.id });
   requireMoved(found, await moveAction({ root: ctx.root, found, to, ...asText(text) }));
 }
 

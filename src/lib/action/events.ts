@@ -5,14 +5,10 @@ import { join } from 'node:path';
 import { type EntryName, listEntries, openEntry } from '../actions/open.ts';
 import type { Context } from '../context.ts';
 import { maxEventBytes, parseEventFileName, parseResultEvent } from '../deploy-runner/event.ts';
-import {
-  datedEventsDirectory,
-  eventDatePattern,
-  eventsRoot,
-  nodeEventsDirectory,
-} from '../deploy-runner/layout.ts';
+import { datedEventsNames, eventDatePattern, eventsRoot, nodeEventsNames } from '../deploy-runner/layout.ts';
 import { describeError, InputError, systemErrorCode } from '../errors.ts';
 import { fileError } from '../state/file-error.ts';
+import { type HeldDirectory, withDirectory } from '../state/held-directory.ts';
 import type { Reported } from './facts.ts';
 
 export type Wanted = {
@@ -37,42 +33,47 @@ export async function readResults(
   wanted: Wanted,
 ): Promise<Map<string, Reported[]>> {
   const results = new Map<string, Reported[]>();
-  for (const directory of await listDirectories(root, wanted)) {
+  const events = eventsRoot(root);
+  for (const names of await listDirectories(events, wanted)) {
+    const path = [events, ...names].join('/');
     try {
-      for (const reported of await readDirectory(ctx, directory, wanted)) {
+      const read = (directory: HeldDirectory): Promise<Reported[]> => readDirectory(ctx, directory, wanted);
+      for (const reported of await withDirectory(events, names, read)) {
         const { actionId } = reported.result;
         results.set(actionId, [...(results.get(actionId) ?? []), reported]);
       }
     } catch (error) {
-      ctx.log.warning(`cannot look for results: ${describeError(error)}`, { path: directory });
+      if (systemErrorCode(error) === 'ENOENT') continue;
+      ctx.log.warning(`cannot look for results: ${describeError(error)}`, { path });
     }
   }
   return results;
 }
 
-async function listDirectories(root: string, { node, sinceMs }: Wanted): Promise<string[]> {
+/** As names below `events`. */
+async function listDirectories(events: string, { node, sinceMs }: Wanted): Promise<(readonly string[])[]> {
   const first = new Date(Math.max(0, sinceMs - spareDays * dayMs)).toISOString().slice(0, 10);
-  const events = eventsRoot(root);
-  const names = await readdir(events).catch((error: unknown) => {
+  const read = (directory: HeldDirectory): Promise<string[]> => readdir(directory.at());
+  const names = await withDirectory(events, [], read).catch((error: unknown) => {
     if (systemErrorCode(error) === 'ENOENT') return [];
     throw fileError('read', events, error);
   });
   const dates = names.filter((name) => eventDatePattern.test(name) && name >= first).sort();
-  return [...dates.map((date) => datedEventsDirectory(root, date, node)), nodeEventsDirectory(root, node)];
+  return [...dates.map((date) => datedEventsNames(date, node)), nodeEventsNames(node)];
 }
 
 async function readDirectory(
   { log }: Pick<Context, 'log'>,
-  directory: string,
+  directory: HeldDirectory,
   wanted: Wanted,
 ): Promise<Reported[]> {
-  const { names } = await listEntries(directory, mostNames);
+  const { names } = await listEntries(directory.at(), mostNames, directory.path);
   const candidates = names.filter(({ text }) => mayBeWanted(text, wanted)).slice(-mostOpened);
   const found: Reported[] = [];
   for (const name of candidates) {
     const reported = await readResult(name);
     if (typeof reported === 'string') {
-      log.warning(`a result is passed over: ${reported}`, { path: join(directory, name.text) });
+      log.warning(`a result is passed over: ${reported}`, { path: join(directory.path, name.text) });
     } else if (reported !== undefined && isWanted(reported, wanted)) {
       found.push(reported);
     }

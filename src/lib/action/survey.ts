@@ -1,14 +1,11 @@
 // How many actions the control host has in each open state, and which of them should have ended long ago. Read-only.
 
-import { listEntries } from '../actions/open.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
-import { type ActionState, stateDirectory } from '../deploy-runner/layout.ts';
-import { parseActionFileName } from '../deploy-runner/names.ts';
 import { usualResultMs } from '../deploy-runner/times.ts';
 import { elapsedMs, readMoment } from '../host/moment.ts';
 import { readDispatch, redeployType } from './facts.ts';
-import { readState } from './tree.ts';
+import { countActions, readState } from './tree.ts';
 
 export type ControlSurvey = {
   pending: number;
@@ -19,8 +16,6 @@ export type ControlSurvey = {
   timeoutMs: number;
 };
 
-const mostNames = 200_000;
-
 export async function surveyControl(
   {
     root,
@@ -29,8 +24,8 @@ export async function surveyControl(
   clock: Context['clock'],
 ): Promise<ControlSurvey> {
   const [pending, approved, running] = await Promise.all([
-    count(root, 'pending'),
-    count(root, 'approved'),
+    countActions(root, 'pending'),
+    countActions(root, 'approved'),
     readState(root, 'running'),
   ]);
   const now = await readMoment(clock);
@@ -40,9 +35,4 @@ export async function surveyControl(
     return waitedMs > timeoutMs ? [{ id: found.id, node: found.action.node, waitedMs }] : [];
   });
   return { pending, approved, running: running.found.length, late, timeoutMs };
-}
-
-async function count(root: string, state: ActionState): Promise<number> {
-  const { names } = await listEntries(stateDirectory(root, state), mostNames);
-  return names.filter(({ text }) => parseActionFileName(text) !== undefined).length;
 }

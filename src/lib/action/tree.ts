@@ -2,9 +2,10 @@
 import { join } from 'node:path';
 import { listEntries, type OpenedEntry, openEntry } from '../actions/open.ts';
 import { parseAction } from '../deploy-runner/action.ts';
-import { type ActionState, actionStates, stateDirectory, statePath } from '../deploy-runner/layout.ts';
-import { parseActionFileName } from '../deploy-runner/names.ts';
-import { describeError, InputError } from '../errors.ts';
+import { type ActionState, actionStates } from '../deploy-runner/layout.ts';
+import { actionFileName, maxActionBytes, parseActionFileName } from '../deploy-runner/names.ts';
+import { describeError, InputError, systemErrorCode } from '../errors.ts';
+import { type HeldDirectory, withDirectory } from '../state/held-directory.ts';
 import type { Found, FoundState } from './facts.ts';
 
 /** Of a directory: names alone cost little, and what is no action's must not hide those that are. */
@@ -13,21 +14,56 @@ const mostNames = 200_000;
 const mostActions = 5000;
 
 export async function readState(root: string, state: ActionState): Promise<FoundState> {
-  const listed = await listEntries(stateDirectory(root, state), mostNames);
-  // What begins with a dot is on its way.
-  const names = listed.names.filter(({ text }) => !text.startsWith('.'));
-  const ids = names.map(({ text }) => parseActionFileName(text)).filter((id) => id !== undefined);
-  const found: Found[] = [];
-  for (const id of ids.sort().slice(0, mostActions)) {
-    const one = await readAction(root, state, id);
-    if (one !== undefined) found.push(one);
-  }
-  return { found, foreign: names.length - ids.length, isCut: listed.isCut || ids.length > mostActions };
+  const read = async (directory: HeldDirectory): Promise<FoundState> => {
+    const listed = await listEntries(directory.at(), mostNames, directory.path);
+    // What begins with a dot is on its way.
+    const names = listed.names.filter(({ text }) => !text.startsWith('.'));
+    const ids = names.map(({ text }) => parseActionFileName(text)).filter((id) => id !== undefined);
+    const found: Found[] = [];
+    for (const id of ids.sort().slice(0, mostActions)) {
+      const one = await readFrom(directory, state, id);
+      if (one !== undefined) found.push(one);
+    }
+    return { found, foreign: names.length - ids.length, isCut: listed.isCut || ids.length > mostActions };
+  };
+  return (await inState(root, state, read)) ?? { found: [], foreign: 0, isCut: false };
+}
+
+/** How many names in it are actions'. */
+export async function countActions(root: string, state: ActionState): Promise<number> {
+  const count = async (directory: HeldDirectory): Promise<number> => {
+    const { names } = await listEntries(directory.at(), mostNames, directory.path);
+    return names.filter(({ text }) => parseActionFileName(text) !== undefined).length;
+  };
+  return (await inState(root, state, count)) ?? 0;
 }
 
 /** Undefined where there is none. Assumes a checked id. */
 export async function readAction(root: string, state: ActionState, id: string): Promise<Found | undefined> {
-  return toFound(state, id, await openEntry(statePath(root, state, id)));
+  return await inState(root, state, (directory) => readFrom(directory, state, id));
+}
+
+/** Undefined without the directory. */
+async function inState<T>(
+  root: string,
+  state: ActionState,
+  work: (directory: HeldDirectory) => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await withDirectory(root, [state], work);
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function readFrom(
+  directory: HeldDirectory,
+  state: ActionState,
+  id: string,
+): Promise<Found | undefined> {
+  const name = actionFileName(id);
+  return toFound(state, id, await openEntry(directory.at(name), maxActionBytes, `${directory.path}/${name}`));
 }
 
 /** The action in every directory where there is one of its id. */

@@ -11,8 +11,11 @@ export type EntryName = { text: string; path: Buffer };
 
 export type EntryList = { names: readonly EntryName[]; isCut: boolean };
 
-/** In the order of their names, as far as they were read: `isCut` where there are more than `most`. Empty without the directory. */
-export async function listEntries(directory: string, most: number): Promise<EntryList> {
+/**
+ * In the order of their names, as far as they were read: `isCut` where there are more than `most`. Empty without the directory.
+ * `shown`: its name in an error.
+ */
+export async function listEntries(directory: string, most: number, shown = directory): Promise<EntryList> {
   const names: EntryName[] = [];
   let isCut = false;
   try {
@@ -25,7 +28,7 @@ export async function listEntries(directory: string, most: number): Promise<Entr
       names.push({ text: name.toString('utf8'), path: Buffer.concat([Buffer.from(`${directory}/`), name]) });
     }
   } catch (error) {
-    if (systemErrorCode(error) !== 'ENOENT') throw fileError('read', directory, error);
+    if (systemErrorCode(error) !== 'ENOENT') throw fileError('read', shown, error);
   }
   return { names: names.sort((a, b) => Buffer.compare(a.path, b.path)), isCut };
 }
@@ -36,8 +39,12 @@ export type OpenedEntry =
   | { kind: 'refused'; reason: string; mark: string }
   | { kind: 'gone' };
 
-/** Throws where the directory itself is the trouble. */
-export async function openEntry(path: Buffer | string, maxBytes = maxActionBytes): Promise<OpenedEntry> {
+/** Throws where the directory itself is the trouble. `shown`: its name in an error. */
+export async function openEntry(
+  path: Buffer | string,
+  maxBytes = maxActionBytes,
+  shown = path.toString(),
+): Promise<OpenedEntry> {
   try {
     // Opening a device may be an effect by itself.
     const about = await lstat(path);
@@ -49,7 +56,7 @@ export async function openEntry(path: Buffer | string, maxBytes = maxActionBytes
     if (code === 'ELOOP') return { kind: 'refused', reason: 'it is a symbolic link', mark: code };
     if (code === 'ENXIO') return { kind: 'refused', reason: 'it is no regular file', mark: code };
     if (code === 'EIO') return { kind: 'refused', reason: describeError(error), mark: code };
-    throw fileError('read', path.toString(), error);
+    throw fileError('read', shown, error);
   }
 }
 

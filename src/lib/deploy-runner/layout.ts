@@ -1,6 +1,5 @@
 // Where things are in the tree of the control side and in a node's checkout. Names are trusted: whoever asks has checked them.
 import { dirname, join } from 'node:path';
-import { actionFileName } from './names.ts';
 
 /** Directories of the control side; an action is in one of them at any instant. */
 export const actionStates = [
@@ -20,17 +19,9 @@ export function stateDirectory(root: string, state: ActionState): string {
   return join(root, state);
 }
 
-export function statePath(root: string, state: ActionState, actionId: string): string {
-  return join(root, state, actionFileName(actionId));
-}
-
-/** What a node pulls. */
-function deployDirectory(root: string, node: string): string {
-  return join(root, 'deploy', node);
-}
-
-export function deployPath(root: string, node: string, actionId: string): string {
-  return join(deployDirectory(root, node), actionFileName(actionId));
+/** What a node pulls: names below the directory `actions`. */
+export function deployNames(node: string): readonly string[] {
+  return ['deploy', node];
 }
 
 /** Beside `actions`: what nodes push. Results are in `<node>/`, or in `<YYYY-MM-DD>/<node>/`. */
@@ -38,13 +29,14 @@ export function eventsRoot(root: string): string {
   return join(dirname(root), 'events');
 }
 
-export function nodeEventsDirectory(root: string, node: string): string {
-  return join(eventsRoot(root), node);
+/** Below it. */
+export function nodeEventsNames(node: string): readonly string[] {
+  return [node];
 }
 
-/** `date`: YYYY-MM-DD. */
-export function datedEventsDirectory(root: string, date: string, node: string): string {
-  return join(eventsRoot(root), date, node);
+/** Below it. `date`: YYYY-MM-DD. */
+export function datedEventsNames(date: string, node: string): readonly string[] {
+  return [date, node];
 }
 
 export const eventDatePattern = /^\d{4}-\d{2}-\d{2}$/;

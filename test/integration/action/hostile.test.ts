@@ -116,7 +116,7 @@ describe('hostile files', () => {
     expect(troubles.map(({ id }: { id: string }) => id)).toStrictEqual([...unread].sort());
   });
 
-  it('a directory of the node that is a link leads no file out of the tree', async () => {
+  it("D46 a link under the name of a node's file leads nothing out of the tree", async () => {
     const host = makeControlHost();
     host.propose();
     await host.reeve('action', 'approve', actionId, '--yes');
