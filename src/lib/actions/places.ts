@@ -7,6 +7,8 @@ export type ActionPlaces = {
   staging: string;
   /** Files to be performed; each is moved out, whatever it is. */
   inbox: string;
+  /** When each of them came there. */
+  arrivals: string;
   /** Results until they have been sent. */
   outbox: string;
   /** What was refused, for people. */
@@ -22,6 +24,7 @@ export function actionPlaces({ stateDir }: Pick<Paths, 'stateDir'>): ActionPlace
   return {
     staging: join(root, 'staging'),
     inbox: join(root, 'inbox'),
+    arrivals: join(root, 'arrivals'),
     outbox: join(root, 'outbox'),
     quarantine: join(root, 'quarantine'),
     markers: join(root, 'processed-deploy-actions'),

@@ -1,6 +1,7 @@
 // Reads the inbox, the markers and the checkout. Changes nothing.
 import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
+import { readWaitedMs } from '../actions/arrivals.ts';
 import { type Entry, readEntry } from '../actions/entry.ts';
 import { listOpenKeys, type MarkerContext, readMarker } from '../actions/markers.ts';
 import { listEntries } from '../actions/open.ts';
@@ -9,7 +10,9 @@ import { mapBounded } from '../bounded.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import { composeFile, servicesFile } from '../deploy-runner/layout.ts';
 import { maxServicesBytes, parseServices } from '../deploy-runner/services.ts';
+import { findRoomMs } from '../deploy-runner/times.ts';
 import { describeError } from '../errors.ts';
+import { nodeTarget, readHolds } from '../hold/holds.ts';
 import { fileError } from '../state/file-error.ts';
 import { isBeingWritten } from '../state/staging.ts';
 import type { EntryFact, Facts } from './facts.ts';
@@ -20,8 +23,9 @@ const readsAtOnce = 16;
 
 export async function gatherFacts(
   ctx: MarkerContext,
-  { node, checkout }: Pick<ActionsConfig, 'node' | 'checkout'>,
+  actions: Pick<ActionsConfig, 'node' | 'checkout' | 'timeoutMs' | 'resultTimeoutMs'>,
 ): Promise<Facts> {
+  const { node, checkout } = actions;
   const { inbox } = actionPlaces(ctx.paths);
   const { names } = await listEntries(inbox, mostEntries);
   const facts = await mapBounded(names, readsAtOnce, async (name) => {
@@ -38,7 +42,12 @@ export async function gatherFacts(
   }));
   const isAsked = entries.some(({ entry }) => entry.kind === 'action');
   const services = isAsked ? await readServices(checkout, node) : new Set<string>();
-  return { node, entries, open, services };
+  const holds = isAsked ? await readHolds(ctx.paths, ctx.clock.now(), ctx.log) : [];
+  const hold = holds.find(({ target }) => target === nodeTarget);
+  return {
+    ...{ node, entries, open, services, roomMs: findRoomMs(actions) },
+    ...(hold === undefined ? {} : { hold }),
+  };
 }
 
 async function gatherEntry(ctx: MarkerContext, entry: Entry, checkout: string): Promise<EntryFact> {
@@ -50,7 +59,8 @@ async function gatherEntry(ctx: MarkerContext, entry: Entry, checkout: string): 
     case 'action': {
       const { service } = entry.action;
       const hasComposeFile = service !== undefined && (await isFile(composeFile(checkout, service)));
-      return { entry, marker: await readMarker(ctx, entry.key), hasComposeFile };
+      const waitedMs = await readWaitedMs(ctx, entry.key, entry.name);
+      return { entry, marker: await readMarker(ctx, entry.key), hasComposeFile, waitedMs };
     }
   }
 }

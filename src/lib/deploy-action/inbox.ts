@@ -1,5 +1,6 @@
 // What the inbox holds, one thing after another: it is looked at again after each deploy, until nothing is due. Every entry leaves it,
 // whatever it was, and every result leaves for the outbox. Assumes the lock.
+import { forgetArrival, sweepArrivals } from '../actions/arrivals.ts';
 import { openQuarantine } from '../actions/leave.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
@@ -12,7 +13,7 @@ import { gatherFacts } from './gather.ts';
 import { planDeploys } from './plan.ts';
 import { type Result, renderRun, toEvent } from './render.ts';
 import { type Session, windowMs } from './session.ts';
-import type { Step } from './steps.ts';
+import type { PlannedStep, Step } from './steps.ts';
 
 export async function performInbox(
   ctx: Context,
@@ -20,6 +21,7 @@ export async function performInbox(
   tell: Session['tell'],
 ): Promise<Outcome> {
   const quarantine = await openQuarantine(ctx);
+  await sweepArrivals(ctx);
   return renderRun(await performAll({ ctx, actions, quarantine, tell }));
 }
 
@@ -29,24 +31,53 @@ async function performAll(session: Session): Promise<Result[]> {
   const results: Result[] = [];
   // What could not be done is not tried again by this run: else it would never end.
   const tried = new Set<string>();
+  const waiting = new Set<string>();
   for (;;) {
     const plan = planDeploys(await gatherFacts(ctx, actions));
-    const due = takeDue(plan.filter((step) => !tried.has(identify(step))));
+    const open = plan.filter((step) => !tried.has(identify(step)));
     const isOver = ctx.signal.aborted || performance.now() > endsAtMs;
-    const steps = isOver ? due.filter(({ kind }) => kind !== 'deploy') : due;
-    if (steps.length === 0) {
-      if (due.length > 0 && !ctx.signal.aborted) await wake(ctx, 'deploy-action');
-      return results;
-    }
+    const steps = takeDue(open, isOver);
     for (const step of steps) tried.add(identify(step));
-    results.push(...(await performSteps(session, steps)));
+    results.push(...(await performSteps(session, steps, tried)));
+    if (steps.length > 0) continue;
+    if (open.length === 0 || isOver) return await endRun(session, open, results);
+    await waitForHold(session, open, waiting);
   }
 }
 
-async function performSteps(session: Session, steps: readonly Step[]): Promise<Result[]> {
+/** What is left to do is the next run's. */
+async function endRun({ ctx }: Session, open: readonly PlannedStep[], results: Result[]): Promise<Result[]> {
+  if (open.length > 0 && !ctx.signal.aborted) await wake(ctx, 'deploy-action');
+  return results;
+}
+
+/** How soon the end of a hold is seen. */
+const lookMs = 2_000;
+
+/** Each is told once. */
+async function waitForHold(
+  session: Session,
+  steps: readonly PlannedStep[],
+  told: Set<string>,
+): Promise<void> {
+  const { ctx } = session;
+  for (const step of steps) {
+    if (told.has(identify(step))) continue;
+    told.add(identify(step));
+    if (step.kind === 'wait') ctx.log.info(`${step.actionId} waits: ${step.reason}`);
+    await session.tell('waiting for the end of the hold', windowMs);
+  }
+  await ctx.clock.sleep(lookMs, ctx.signal);
+}
+
+async function performSteps(session: Session, steps: readonly Step[], tried: Set<string>): Promise<Result[]> {
   const results: Result[] = [];
   for (const step of steps) {
-    results.push(await perform(session, step));
+    const result = await perform(session, step);
+    results.push(result);
+    // The same approval may be handed over once more.
+    if (step.kind === 'forget' && result.error === undefined) tried.delete(identify(step));
+    if ('name' in step && result.error === undefined) await forgetArrival(session.ctx, step.key);
     if (withResult.has(step.kind)) await wake(session.ctx, 'rsync-pull');
   }
   return results;
@@ -61,14 +92,16 @@ async function wake({ paths, log }: Context, concern: ActionsWakeable): Promise<
   });
 }
 
-/** All that is quick, and one deploy: after it the world is another. */
-function takeDue(steps: readonly Step[]): Step[] {
-  const first = steps.find(({ kind }) => kind === 'deploy');
-  return steps.filter((step) => step.kind !== 'deploy' || step === first);
+/** All that is quick, and one deploy unless the run is over: after it the world is another. */
+function takeDue(steps: readonly PlannedStep[], isOver: boolean): Step[] {
+  const first = isOver ? undefined : steps.find(({ kind }) => kind === 'deploy');
+  const due = (step: PlannedStep): step is Step =>
+    step.kind === 'deploy' ? step === first : step.kind !== 'wait';
+  return steps.filter(due);
 }
 
 /** The same thing at every look. */
-function identify(step: Step): string {
+function identify(step: PlannedStep): string {
   if (step.kind !== 'set-aside') return `${step.kind} ${step.key}`;
   return step.names.map(({ path }) => path.toString('latin1')).join('\0');
 }

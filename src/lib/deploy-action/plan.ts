@@ -3,20 +3,22 @@
 import type { Marker, ReadMarker } from '../actions/markers.ts';
 import type { EntryName } from '../actions/open.ts';
 import type { Action } from '../deploy-runner/action.ts';
+import type { Hold } from '../hold/holds.ts';
+import { formatDuration } from '../time.ts';
 import type { EntryFact, Facts } from './facts.ts';
-import type { EndedMarker, Step } from './steps.ts';
+import type { EndedMarker, PlannedStep, Step } from './steps.ts';
 
-export function planDeploys(facts: Facts): Step[] {
+export function planDeploys(facts: Facts): PlannedStep[] {
   const settled = planSettle(facts);
   const entries = facts.entries.flatMap((fact) => planEntry(fact, facts));
-  const isDeploy = ({ kind }: Step): boolean => kind === 'deploy';
+  const isDeploy = ({ kind }: PlannedStep): boolean => kind === 'deploy';
   const quick = entries.filter((step) => !isDeploy(step));
   const deploys = entries.filter((step) => isDeploy(step) && !settled.some((one) => isBeside(step, one)));
   return [...settled, ...quick, ...planForeign(facts), ...deploys];
 }
 
 /** What was begun of a service may be at it still: the next deploy of it waits until that is settled. */
-function isBeside(deploy: Step, settle: Step): boolean {
+function isBeside(deploy: PlannedStep, settle: Step): boolean {
   return settle.kind === 'settle' && 'service' in deploy && settle.marker?.service === deploy.service;
 }
 
@@ -60,7 +62,7 @@ const leftReasons = {
   unreadable: 'its marker cannot be read: it may have been done',
 } as const;
 
-function planEntry(fact: EntryFact, facts: Facts): Step[] {
+function planEntry(fact: EntryFact, facts: Facts): PlannedStep[] {
   if (!('marker' in fact)) return [];
   const { entry, marker } = fact;
   const { name, key } = entry;
@@ -71,14 +73,22 @@ function planEntry(fact: EntryFact, facts: Facts): Step[] {
     return [{ kind: 'forget', key, actionId, name, reason: describeEarlier(marker) }];
   }
   if (entry.kind === 'refused') return [{ kind: 'refuse', name, key, actionId, reason: entry.reason }];
-  const { action } = entry;
-  const { service, type: actionType } = action;
-  const fault = findFault(action, facts, 'hasComposeFile' in fact && fact.hasComposeFile);
+  return 'waitedMs' in fact ? [planAction(fact, facts)] : [];
+}
+
+type ActionFact = Extract<EntryFact, { waitedMs: number }>;
+
+function planAction({ entry, hasComposeFile, waitedMs }: ActionFact, facts: Facts): PlannedStep {
+  const { action, key, name } = entry;
+  const { actionId, service, type: actionType } = action;
+  const fault = findFault(action, facts, hasComposeFile) ?? findDelay(waitedMs, facts);
   if (fault === undefined && service !== undefined) {
-    return [{ kind: 'deploy', key, actionId, service, name, reason: describeApproval(action) }];
+    const { hold } = facts;
+    if (hold !== undefined) return { kind: 'wait', key, actionId, reason: describeHold(hold) };
+    return { kind: 'deploy', key, actionId, service, name, reason: describeApproval(action) };
   }
   const refused = { key, actionId, actionType, ...(service === undefined ? {} : { service }) };
-  return [{ kind: 'refuse', name, ...refused, reason: fault ?? 'it names no service' }];
+  return { kind: 'refuse', name, ...refused, reason: fault ?? 'it names no service' };
 }
 
 /** Why this node does not do it; undefined where it does. */
@@ -90,6 +100,17 @@ function findFault(action: Action, { node, services }: Facts, hasComposeFile: bo
   if ('problem' in services) return services.problem;
   if (!services.has(service)) return `service ${service} is not in hosts/${node}/services.yaml`;
   return hasComposeFile ? undefined : `there is no services/${service}/docker-compose.yml`;
+}
+
+/** Begun now, it might end when the control side has given it up. */
+function findDelay(waitedMs: number, { roomMs, hold }: Facts): string | undefined {
+  if (waitedMs <= roomMs) return undefined;
+  const reason = `too late to begin: it has waited ${formatDuration(waitedMs)}`;
+  return hold === undefined ? reason : `${reason}, and ${describeHold(hold)}`;
+}
+
+function describeHold({ until, by, reason }: Hold): string {
+  return `this node is held until ${until}, by ${by}: ${reason}`;
 }
 
 function describeApproval({ transitions }: Action): string {

@@ -18,6 +18,11 @@ export type Step =
   | { kind: 'set-aside'; names: readonly EntryName[]; reason: string }
   | { kind: 'deploy'; key: string; actionId: string; service: string; name: EntryName; reason: string };
 
+/** Not now: it is looked at again. */
+export type WaitStep = { kind: 'wait'; key: string; actionId: string; reason: string };
+
+export type PlannedStep = Step | WaitStep;
+
 export type RefusedAction = { key: string; actionId: string; actionType?: string; service?: string };
 
 /** A later reeve tells of its own end. */

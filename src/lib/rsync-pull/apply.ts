@@ -1,6 +1,7 @@
 // The steps of a pull, one after another. One that fails is told, and the others go on: the next pull finds what is left to do.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { noteArrival } from '../actions/arrivals.ts';
 import { actionPlaces } from '../actions/places.ts';
 import { type ResultContext, refuseAction } from '../actions/results.ts';
 import type { ActionsConfig } from '../config/config.ts';
@@ -29,8 +30,9 @@ type Handlers = {
 };
 
 const handlers: Handlers = {
-  'hand-over': async ({ paths }, { name, bytes }) => {
-    await writeFileAtomic(join(actionPlaces(paths).inbox, name), bytes);
+  'hand-over': async (ctx, { name, key, bytes }) => {
+    await noteArrival(ctx, key);
+    await writeFileAtomic(join(actionPlaces(ctx.paths).inbox, name), bytes);
     return 'done';
   },
   refuse: async (ctx, { actionId, key, reason }, node) =>

@@ -32,7 +32,15 @@ function planEntry({ entry, isKnown, isWaiting }: PulledEntry): PullStep[] {
   if (isKnown || isWaiting || entry.kind === 'foreign') return [];
   const name = entry.name.text;
   if (entry.kind === 'action') {
-    return [{ kind: 'hand-over', name, bytes: entry.bytes, reason: `${entry.key} was never begun here` }];
+    return [
+      {
+        kind: 'hand-over',
+        name,
+        key: entry.key,
+        bytes: entry.bytes,
+        reason: `${entry.key} was never begun here`,
+      },
+    ];
   }
   const { actionId, key, reason } = entry;
   return [{ kind: 'refuse', name, actionId, key, reason }];

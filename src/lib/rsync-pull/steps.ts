@@ -2,7 +2,7 @@
 
 export type PullStep =
   /** Into the inbox, as it is. */
-  | { kind: 'hand-over'; name: string; bytes: Uint8Array; reason: string }
+  | { kind: 'hand-over'; name: string; key: string; bytes: Uint8Array; reason: string }
   /** The control side is told that it has failed, once. */
   | { kind: 'refuse'; name: string; actionId: string; key: string; reason: string }
   /** Out of the mirror. */

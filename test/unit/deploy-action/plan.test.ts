@@ -5,6 +5,7 @@ import type { EntryFact, Facts } from '../../../src/lib/deploy-action/facts.ts';
 import { planDeploys } from '../../../src/lib/deploy-action/plan.ts';
 import type { Action } from '../../../src/lib/deploy-runner/action.ts';
 import { contentKey } from '../../../src/lib/deploy-runner/key.ts';
+import type { Hold } from '../../../src/lib/hold/holds.ts';
 
 const at = '2026-06-04T03:00:00.000Z';
 const end = { outcome: 'succeeded', endedAt: at, eventName: 'e' } as const;
@@ -16,10 +17,15 @@ const anAction = (more: Partial<Action> = {}): Action => ({
   ...more,
 });
 
-function aFact(action: Action, marker?: ReadMarker, hasComposeFile = true): EntryFact {
+function aFact(action: Action, marker?: ReadMarker, hasComposeFile = true, waitedMs = 0): EntryFact {
   const name = nameOf(`${action.actionId}.json`);
   const key = contentKey(action.actionId, 'x');
-  return { entry: { kind: 'action', name, key, action, bytes: Buffer.alloc(0) }, marker, hasComposeFile };
+  return {
+    entry: { kind: 'action', name, key, action, bytes: Buffer.alloc(0) },
+    marker,
+    hasComposeFile,
+    waitedMs,
+  };
 }
 
 const aMarker = (state: MarkerState, actionId = 'redeploy-vps-web'): Marker => ({
@@ -27,7 +33,7 @@ const aMarker = (state: MarkerState, actionId = 'redeploy-vps-web'): Marker => (
 });
 
 const facts = (entries: readonly EntryFact[], more: Partial<Facts> = {}): Facts => ({
-  ...{ node: 'vps', entries, open: [], services: new Set(['web', 'db']) },
+  ...{ node: 'vps', entries, open: [], services: new Set(['web', 'db']), roomMs: 200_000 },
   ...more,
 });
 
@@ -153,6 +159,27 @@ describe('planDeploys', () => {
     const ended = { ...earlier, state: { kind: 'reported', ...end } as const };
     const later = facts(entries, { open: [{ key: earlier.key, marker: ended }] });
     expect(plan(later).map(([kind]) => kind)).toEqual(['close', 'deploy', 'deploy']);
+  });
+
+  const hold: Hold = {
+    ...{ target: 'node', until: '2026-06-04T05:00:00.000Z', since: at, by: 'ann' },
+    reason: 'a new disk',
+  };
+  const held = 'this node is held until 2026-06-04T05:00:00.000Z, by ann: a new disk';
+  const late = 'too late to begin: it has waited 3m 20s';
+
+  it.each<[string, number, Partial<Facts>, string[]]>([
+    ['as long as there is time', 200_000, {}, ['deploy', 'approved by webui']],
+    ['no longer (D41)', 200_001, {}, ['refuse', late]],
+    ['not while the node is held', 200_000, { hold }, ['wait', held]],
+    ['no longer while the node is held (D41)', 200_001, { hold }, ['refuse', `${late}, and ${held}`]],
+  ])('begins what has waited: %s', (_, waitedMs, more, expected) => {
+    expect(plan(facts([aFact(anAction(), undefined, true, waitedMs)], more))).toEqual([expected]);
+    // What is wrong with it is what is told, and what was done is done.
+    const wrong = aFact(anAction({ node: 'pi' }), undefined, true, waitedMs);
+    expect(plan(facts([wrong], more))).toEqual([['refuse', 'node is "pi", and this is "vps"']]);
+    const done = aFact(anAction(), aMarker({ kind: 'reported', ...end }), true, waitedMs);
+    expect(plan(facts([done], more)).map(([kind]) => kind)).toEqual(['forget']);
   });
 
   it('does what is quick before the deploys, whatever their names', () => {

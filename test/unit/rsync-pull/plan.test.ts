@@ -45,7 +45,13 @@ describe('a plan of a pull', () => {
 
   it('hands over what was never begun, as it is', () => {
     expect(plan({ entries: [action('a')] }).steps).toEqual([
-      { kind: 'hand-over', name: 'a.json', bytes, reason: `${contentKey('a', bytes)} was never begun here` },
+      {
+        kind: 'hand-over',
+        name: 'a.json',
+        key: contentKey('a', bytes),
+        bytes,
+        reason: `${contentKey('a', bytes)} was never begun here`,
+      },
     ]);
   });
 
