@@ -67,7 +67,7 @@ export const actionsCommands: readonly CommandSpec[] = [
   },
   {
     path: 'action settle',
-    summary: 'end running redeploys as their nodes report, or after 15 minutes without a word',
+    summary: 'end running redeploys as their nodes report, or as they stay silent for too long',
     locks: true,
     load: () => import('./action-settle.ts'),
   },

@@ -3,11 +3,12 @@
 import { isStill, removeEntry } from '../actions/leave.ts';
 import { type ActionEnd, closeKey } from '../actions/markers.ts';
 import { refuseAction, reportEnd, tellEnd, tellUnmarked } from '../actions/results.ts';
+import { killGraceMs } from '../deploy-runner/times.ts';
 import { ReeveError, StepError } from '../errors.ts';
 import { findBootId } from '../host/boot.ts';
 import { endGroup, type ProcessName } from '../host/processes.ts';
 import { performDeploy } from './perform.ts';
-import { killGraceMs, type Session } from './session.ts';
+import type { Session } from './session.ts';
 import type { Step } from './steps.ts';
 
 export type StepResult = {

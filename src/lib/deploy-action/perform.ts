@@ -3,10 +3,11 @@
 import { isStill, removeEntry } from '../actions/leave.ts';
 import { type ActionEnd, type Marker, makeMarker } from '../actions/markers.ts';
 import { tellEnd } from '../actions/results.ts';
+import { killGraceMs, patienceMs } from '../deploy-runner/times.ts';
 import { describeError } from '../errors.ts';
 import { renderTail, toActionEnd } from './end.ts';
 import { runScript } from './script.ts';
-import { killGraceMs, patienceMs, type Session } from './session.ts';
+import type { Session } from './session.ts';
 import type { Step } from './steps.ts';
 
 const againMs = 2_000;

@@ -7,11 +7,12 @@ import { findUser } from '../commands/user.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import { childEnvironment } from '../config/environment.ts';
 import { buildDeployArgs, buildDeployEnv } from '../deploy-runner/script.ts';
+import { killGraceMs } from '../deploy-runner/times.ts';
 import { ConfigError, describeError } from '../errors.ts';
 import { requireBootId } from '../host/boot.ts';
 import { nameProcess } from '../host/processes.ts';
 import { type CommandEnd, runCommand } from '../runner/run.ts';
-import { killGraceMs, type Session } from './session.ts';
+import type { Session } from './session.ts';
 
 const maxOutputBytes = 64 * 1024;
 

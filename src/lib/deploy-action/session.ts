@@ -11,9 +11,5 @@ export type Session = {
   tell(doing: string, forMs: number): Promise<void>;
 };
 
-/** Between SIGTERM and SIGKILL for all that the script has started. */
-export const killGraceMs = 10_000;
-/** For the record of an end, where the disk is full. With all of the above it is below what the control side waits. */
-export const patienceMs = 60_000;
 /** Within so long after its start a run begins deploys; the next activation goes on. The unit's own limit is higher. */
 export const windowMs = 10 * 60_000;
