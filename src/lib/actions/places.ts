@@ -13,10 +13,14 @@ export type ActionPlaces = {
   outbox: string;
   /** What was refused, for people. */
   quarantine: string;
-  /** What has been begun, for ever. */
+  /** What has been begun, for ever; and what was refused. */
   markers: string;
+  /** Names of what was refused. */
+  refusals: string;
   /** The time in the name of the last result. */
   eventClock: string;
+  /** What has ended last. */
+  lastEnd: string;
 };
 
 export function actionPlaces({ stateDir }: Pick<Paths, 'stateDir'>): ActionPlaces {
@@ -28,6 +32,8 @@ export function actionPlaces({ stateDir }: Pick<Paths, 'stateDir'>): ActionPlace
     outbox: join(root, 'outbox'),
     quarantine: join(root, 'quarantine'),
     markers: join(root, 'processed-deploy-actions'),
+    refusals: join(root, 'refused-deploy-actions'),
     eventClock: join(root, 'event-clock.json'),
+    lastEnd: join(root, 'last-end.json'),
   };
 }

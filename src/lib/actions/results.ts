@@ -4,6 +4,7 @@ import type { BaseContext } from '../context.ts';
 import { buildResultEvent, eventFileName } from '../deploy-runner/event.ts';
 import { StepError } from '../errors.ts';
 import { withLock } from '../lock/with-locks.ts';
+import { writeLastEnd } from './last-end.ts';
 import {
   type ActionEnd,
   hasMarker,
@@ -13,6 +14,7 @@ import {
   readMarker,
   writeMarker,
 } from './markers.ts';
+import { noteRefusal } from './refusals.ts';
 import { putResult, takeEventTime, withStagedResult } from './spool.ts';
 
 export type ResultContext = MarkerContext & Pick<BaseContext, 'runId' | 'command'>;
@@ -79,6 +81,7 @@ async function putEnd(ctx: MarkerContext, ended: Ended): Promise<void> {
 async function closeEnded(ctx: MarkerContext, { state, ...marker }: Ended): Promise<void> {
   const { kind: _, event: __, ...end } = state;
   await writeMarker(ctx, { ...marker, state: { kind: 'reported', ...end } });
+  await writeLastEnd(ctx, marker, end);
 }
 
 /** The marker of an action that has ended, with the event that tells so. Nothing is written but the time of the last event. */
@@ -135,6 +138,7 @@ export async function refuseAction(ctx: ResultContext, refusal: Refusal): Promis
   return await underResults(ctx, async () => {
     const ended = await endMarker(ctx, marker, { node, end, isUnparsed: actionType === undefined });
     return await withStagedResult(ctx, ended.state, async (put) => {
+      await noteRefusal(ctx, key);
       if ((await makeMarker(ctx, ended)) === 'known') return 'known';
       await put();
       await closeEnded(ctx, ended);

@@ -12,13 +12,15 @@ export type PulledEntry = {
 
 /**
  * What was left at the source, and why. The name is as rsync writes it. `mark` is this very thing's and no other's of its name;
- * undefined where it is no action's name, or where nobody could tell.
+ * undefined where it is no action's name, or where nobody could tell. `isKnown`: it was refused before.
  */
-export type LeftEntry = { name: string; reason: string; mark?: string };
+export type LeftEntry = { name: string; reason: string; mark?: string; isKnown?: boolean };
 
 export type PullFacts = {
   entries: readonly PulledEntry[];
   left: readonly LeftEntry[];
   /** All names at the source. Undefined where the list is not known to be whole: then nothing is gone. */
   listed: ReadonlySet<string> | undefined;
+  /** How many are in the inbox and in the outbox. */
+  waiting: { actions: number; results: number };
 };

@@ -4,10 +4,15 @@ import { type Entry, readEntry } from '../actions/entry.ts';
 import { hasMarker, type MarkerContext } from '../actions/markers.ts';
 import { type EntryName, listEntries } from '../actions/open.ts';
 import { actionPlaces } from '../actions/places.ts';
+import { listResults } from '../actions/spool.ts';
+import { mapBounded } from '../bounded.ts';
 import { contentKey } from '../deploy-runner/key.ts';
 import { ReeveError } from '../errors.ts';
-import type { PulledEntry } from './facts.ts';
-import { mostEntries } from './limits.ts';
+import type { LeftEntry, PulledEntry, PullFacts } from './facts.ts';
+import { identifyLeft } from './keys.ts';
+import { mostEntries, mostWaiting } from './limits.ts';
+
+const readsAtOnce = 16;
 
 export type Gathered = { entries: readonly PulledEntry[]; errors: readonly ReeveError[] };
 
@@ -35,6 +40,19 @@ async function readPulled(name: EntryName): Promise<Entry | undefined> {
   if (entry?.kind !== 'refused' || about === undefined) return entry;
   // It has the time that it has at the source: what is put there again is refused again, though it says the same.
   return { ...entry, key: contentKey(entry.actionId, `${entry.key} of ${about.mtimeMs}`) };
+}
+
+/** Whether they were refused before. */
+export async function gatherLeft(ctx: MarkerContext, left: readonly LeftEntry[]): Promise<LeftEntry[]> {
+  return await mapBounded(left, readsAtOnce, async (entry) => {
+    const about = identifyLeft(entry);
+    return about === undefined ? entry : { ...entry, isKnown: await hasMarker(ctx, about.key) };
+  });
+}
+
+export async function countWaiting(ctx: MarkerContext): Promise<PullFacts['waiting']> {
+  const { names } = await listEntries(actionPlaces(ctx.paths).inbox, mostWaiting);
+  return { actions: names.length, results: (await listResults(ctx)).length };
 }
 
 /** It is made anew by each pull: whoever waits for its name is told by what rsync says of the source. */

@@ -1,20 +1,43 @@
 // From what a pull has brought, what is done with it: what has no marker goes to the inbox, what is no action is refused, what has
 // gone at the source goes from the mirror. Whether an action is one for this node is asked by whoever performs it. Pure.
-import { contentKey } from '../deploy-runner/key.ts';
-import { parseActionFileName } from '../deploy-runner/names.ts';
 import type { LeftEntry, PulledEntry, PullFacts } from './facts.ts';
+import { identifyLeft } from './keys.ts';
+import { mostRefusals, mostWaiting } from './limits.ts';
 import type { PullStep } from './steps.ts';
 
-/** `strays`: what is no action and nobody waits for; people are told. */
-export type PullPlan = { steps: readonly PullStep[]; strays: readonly LeftEntry[] };
+export type PullPlan = {
+  steps: readonly PullStep[];
+  /** What is no action and nobody waits for; people are told. */
+  strays: readonly LeftEntry[];
+  /** How many there is no room for: they are left for the next pull. */
+  postponed: number;
+  /** Of everything that somebody may wait for at the source. */
+  keys: ReadonlySet<string>;
+};
 
-export function planPull({ entries, left, listed }: PullFacts): PullPlan {
-  const steps = [
+export function planPull({ entries, left, listed, waiting }: PullFacts): PullPlan {
+  const news = [
     ...entries.flatMap((entry) => planEntry(entry)),
-    ...entries.flatMap((entry) => planDrop(entry, listed)),
     ...left.flatMap((entry) => refuseLeft(entry)),
   ];
-  return { steps, strays: listStrays(entries, left) };
+  // Results leave before more is taken that makes some.
+  const room = waiting.results >= mostWaiting ? 0 : mostWaiting - waiting.actions;
+  const handOvers = takeFirst(news, 'hand-over', room);
+  const refusals = takeFirst(news, 'refuse', waiting.results >= mostWaiting ? 0 : mostRefusals);
+  const drops = entries.flatMap((entry) => planDrop(entry, listed));
+  return {
+    steps: [...handOvers, ...refusals, ...drops],
+    strays: listStrays(entries, left),
+    postponed: news.length - handOvers.length - refusals.length,
+    keys: new Set([
+      ...entries.flatMap(({ entry }) => (entry.kind === 'foreign' ? [] : [entry.key])),
+      ...left.flatMap((entry) => identifyLeft(entry)?.key ?? []),
+    ]),
+  };
+}
+
+function takeFirst(steps: readonly PullStep[], kind: PullStep['kind'], most: number): PullStep[] {
+  return steps.filter((step) => step.kind === kind).slice(0, Math.max(0, most));
 }
 
 /** A directory is in both lists. */
@@ -55,10 +78,10 @@ function planDrop({ entry }: PulledEntry, listed: PullFacts['listed']): PullStep
 }
 
 /** It is not here and may never come. Whoever waits for it is told, and told again of another one of the same name. */
-function refuseLeft({ name, reason, mark }: LeftEntry): PullStep[] {
-  const actionId = parseActionFileName(name);
-  if (actionId === undefined || mark === undefined) return [];
-  return [{ kind: 'refuse', name, actionId, key: contentKey(actionId, `left: ${reason}: ${mark}`), reason }];
+function refuseLeft(entry: LeftEntry): PullStep[] {
+  const about = identifyLeft(entry);
+  if (about === undefined || entry.isKnown === true) return [];
+  return [{ kind: 'refuse', name: entry.name, ...about, reason: entry.reason }];
 }
 
 /** What a killed rsync has left: the source's own of such names are not even looked at. */

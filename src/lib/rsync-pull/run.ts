@@ -1,6 +1,7 @@
 // One pull of this node's actions and one push of its results, under the lock. Neither keeps the other from its work; the node asks
 // and sends, and nobody ever connects to it.
 
+import { sweepRefusals } from '../actions/refusals.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import { requireActionsNode } from '../config/rules.ts';
 import type { Context } from '../context.ts';
@@ -12,7 +13,7 @@ import { appendHistory } from '../state/history.ts';
 import { recordRun } from '../state/record-run.ts';
 import { type Applied, applyPull } from './apply.ts';
 import type { LeftEntry } from './facts.ts';
-import { gatherMirror } from './gather.ts';
+import { countWaiting, gatherLeft, gatherMirror } from './gather.ts';
 import { updateMirror } from './mirror.ts';
 import { planPull } from './plan.ts';
 import { pushResults } from './push.ts';
@@ -32,29 +33,49 @@ export async function runRsyncPull(ctx: Context, { waitMs }: { waitMs: number })
   return await withLock(ctx, 'rsync-pull', record, { waitMs });
 }
 
-/** `stray`: how many entries at the source are left alone, told before or now. */
+/** `stray`: how many entries at the source are left alone, told before or now; `postponed`: how many wait there for room here. */
 type Pulled = Omit<Applied, 'errors'> & {
   news: readonly LeftEntry[];
   stray: number;
+  postponed: number;
   errors: readonly unknown[];
 };
 
 async function pullActions(ctx: Context, actions: ActionsConfig): Promise<Pulled> {
   const { listed, left, errors } = await updateMirror(ctx, actions);
   const mirror = await gatherMirror(ctx);
-  const plan = planPull({ listed, left, entries: mirror.entries });
+  const waiting = await countWaiting(ctx);
+  const plan = planPull({ listed, left: await gatherLeft(ctx, left), entries: mirror.entries, waiting });
+  const swept = await sweep(
+    ctx,
+    plan.keys,
+    listed !== undefined && errors.length + mirror.errors.length === 0,
+  );
   const applied = await applyPull(ctx, actions, plan.steps);
   if (applied.handedOver.length > 0) await wakeDeploys(ctx);
+  if (plan.postponed > 0) ctx.log.warning(describePostponed(plan.postponed));
   // What is there no longer is known only from a whole list.
   const told = listed === undefined ? { news: [], errors: [] } : await tellStrays(ctx, plan.strays);
   return {
-    ...{ ...applied, news: told.news, stray: plan.strays.length },
-    errors: [...errors, ...mirror.errors, ...applied.errors, ...told.errors],
+    ...{ ...applied, news: told.news, stray: plan.strays.length, postponed: plan.postponed },
+    errors: [...errors, ...mirror.errors, ...swept, ...applied.errors, ...told.errors],
   };
 }
 
 function pulledNothing(error: unknown): Pulled {
-  return { handedOver: [], refused: [], news: [], stray: 0, errors: [error] };
+  return { handedOver: [], refused: [], news: [], stray: 0, postponed: 0, errors: [error] };
+}
+
+/** Before anything is refused, so that what is refused without end stays within its bounds. */
+async function sweep(ctx: Context, keys: ReadonlySet<string>, isWhole: boolean): Promise<unknown[]> {
+  return await sweepRefusals(ctx, { keys, isWhole }).then(
+    () => [],
+    (error: unknown) => [error],
+  );
+}
+
+function describePostponed(count: number): string {
+  return `${count} more at the source wait until there is room here`;
 }
 
 /** Best effort: its timer comes anyway. */
@@ -106,7 +127,10 @@ function throwErrors(errors: readonly unknown[]): void {
   throw new StepError(message, { code: 'pull' });
 }
 
-function renderOutcome({ handedOver, refused, news, stray }: Pulled, sent: readonly string[]): Outcome {
+function renderOutcome(
+  { handedOver, refused, news, stray, postponed }: Pulled,
+  sent: readonly string[],
+): Outcome {
   const left = news.map(({ name, reason }) => ({ name, reason }));
   const isIdle = [handedOver, refused, left, sent].every(({ length }) => length === 0);
   const isWhole = refused.length === 0 && left.length === 0;
@@ -118,8 +142,9 @@ function renderOutcome({ handedOver, refused, news, stray }: Pulled, sent: reado
       ...left.map(({ name, reason }) => `left at the source: ${JSON.stringify(name)}: ${reason}`),
       ...sent.map((name) => `sent: ${name}`),
       ...(isIdle ? ['nothing new, and nothing to send'] : []),
+      ...(postponed > 0 ? [describePostponed(postponed)] : []),
       ...(stray > left.length ? [`entries at the source that are no actions: ${stray}`] : []),
     ],
-    data: { handedOver, refused, left, sent, stray },
+    data: { handedOver, refused, left, sent, stray, postponed },
   };
 }

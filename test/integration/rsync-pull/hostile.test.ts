@@ -5,10 +5,8 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   truncateSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
@@ -85,41 +83,6 @@ describe('what is no plain file (D46, O68)', () => {
     // And nobody is told again.
     expect(await node.pull()).toMatchObject({ status: 0, json: { outcome: 'nothing-to-do' } });
     expect(readdirSync(node.far.events)).toHaveLength(1);
-  });
-});
-
-describe('what is left again (D45)', () => {
-  const put = (node: PullingNode, date: string, content: string): void => {
-    const path = join(node.far.deploy, name);
-    writeFileSync(path, content);
-    utimesSync(path, new Date(date), new Date(date));
-  };
-  const [may, november] = ['2026-05-30T12:00:00Z', '2026-11-30T12:00:00Z'];
-  const big = ' '.repeat(70_000);
-
-  it.each<[string, string, (node: PullingNode) => unknown]>([
-    ['a large one, later', big, (node) => put(node, november, big)],
-    ['a large one of another size', big, (node) => put(node, may, `${big} `)],
-    [
-      'a large one after it was gone',
-      big,
-      async (node) => {
-        rmSync(join(node.far.deploy, name));
-        expect((await node.pull()).status).toBe(0);
-        put(node, november, big);
-      },
-    ],
-    ['what is no action, later', '{"action_id":', (node) => put(node, november, '{"action_id":')],
-  ])('is told again, under the same name: %s', async (_, content, again) => {
-    const node = makePullingNode(sshd);
-    put(node, may, content);
-    expect(await node.pull()).toMatchObject({ status: 1, json: { refused: [name] } });
-    // The same one is told once.
-    expect(await node.pull()).toMatchObject({ status: 0, json: { refused: [] } });
-    await again(node);
-    expect(await node.pull()).toMatchObject({ status: 1, json: { refused: [name] } });
-    expect(await node.pull()).toMatchObject({ status: 0, json: { refused: [] } });
-    expect(readdirSync(node.far.events)).toHaveLength(2);
   });
 });
 

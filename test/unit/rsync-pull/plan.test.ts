@@ -35,12 +35,13 @@ function foreign(text: string, reason = "its name is no action's"): PulledEntry 
 }
 
 function plan(over: Partial<PullFacts>): ReturnType<typeof planPull> {
-  return planPull({ entries: [], left: [], listed: undefined, ...over });
+  const waiting = { actions: 0, results: 0 };
+  return planPull({ entries: [], left: [], listed: undefined, waiting, ...over });
 }
 
 describe('a plan of a pull', () => {
   it('is empty where there is nothing', () => {
-    expect(plan({ listed: new Set() })).toEqual({ steps: [], strays: [] });
+    expect(plan({ listed: new Set() })).toEqual({ steps: [], strays: [], postponed: 0, keys: new Set() });
   });
 
   it('hands over what was never begun, as it is', () => {
@@ -71,7 +72,7 @@ describe('a plan of a pull', () => {
           reason: 'it is not whole JSON',
         },
       ],
-      strays: [],
+      ...{ strays: [], postponed: 0, keys: new Set([contentKey('a', 'x')]) },
     });
   });
 
@@ -94,14 +95,16 @@ describe('a plan of a pull', () => {
       { name: 'b.json', reason: 'it is too large', mark: '- 99999 at noon' },
       { name: 'A.json', reason: 'it is too large' },
     ];
+    const keyOfB = contentKey('b', 'left: it is too large: - 99999 at noon');
     expect(plan({ left, listed: new Set() })).toEqual({
       steps: [
         {
           ...{ kind: 'refuse', name: 'b.json', actionId: 'b', reason: 'it is too large' },
-          key: contentKey('b', 'left: it is too large: - 99999 at noon'),
+          key: keyOfB,
         },
       ],
       strays: [left[1], { name: 'b.json', reason: 'it is too large' }],
+      ...{ postponed: 0, keys: new Set([keyOfB]) },
     });
   });
 
@@ -118,7 +121,45 @@ describe('a plan of a pull', () => {
       entries: [foreign('a.json', 'it is a directory')],
       left: [{ name: 'a.json', reason: 'it is a directory', mark: 'd 0 at noon' }],
     });
-    expect(steps.map(({ kind }) => kind)).toEqual(['drop', 'refuse']);
+    expect(steps.map(({ kind }) => kind)).toEqual(['refuse', 'drop']);
     expect(strays).toEqual([{ name: 'a.json', reason: 'it is a directory' }]);
+  });
+
+  describe('of too much', () => {
+    const ids = Array.from({ length: 700 }, (_, index) => `a-${1000 + index}`);
+    const kinds = (over: Partial<PullFacts>): [number, number, number] => {
+      const { steps, postponed } = plan(over);
+      const count = (kind: string): number => steps.filter((step) => step.kind === kind).length;
+      return [count('hand-over'), count('refuse'), postponed];
+    };
+    const actions = ids.map((id) => action(id));
+    const refusals = ids.map((id) => refused(id));
+
+    it('hands over no more than 500, with those that wait', () => {
+      expect(kinds({ entries: actions })).toEqual([500, 0, 200]);
+      expect(kinds({ entries: actions, waiting: { actions: 499, results: 0 } })).toEqual([1, 0, 699]);
+      expect(kinds({ entries: actions, waiting: { actions: 900, results: 0 } })).toEqual([0, 0, 700]);
+    });
+
+    it('refuses no more than 200 at a time, and those first that were not refused before', () => {
+      expect(kinds({ entries: refusals })).toEqual([0, 200, 500]);
+      const left = ids.map((id, index) => ({
+        ...{ name: `${id}.json`, reason: 'it is too large', mark: '- 99999 at noon' },
+        isKnown: index < 600,
+      }));
+      expect(kinds({ left })).toEqual([0, 100, 0]);
+    });
+
+    it('takes nothing that makes a result while 500 of them have not left', () => {
+      const waiting = { actions: 0, results: 500 };
+      expect(kinds({ entries: [...actions, ...refusals], waiting })).toEqual([0, 0, 1400]);
+      expect(kinds({ entries: [...actions, ...refusals], waiting: { actions: 0, results: 499 } })).toEqual([
+        500, 200, 700,
+      ]);
+    });
+
+    it('knows of all that is there', () => {
+      expect(plan({ entries: [...actions, ...refusals] }).keys.size).toBe(1400);
+    });
   });
 });
