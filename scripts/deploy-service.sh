@@ -15,9 +15,11 @@
 #   CONFIG/SERVICE/docker-compose.override.yml, with the variables of CONFIG/SERVICE/.env
 # Then every container must run (or have ended with 0), be healthy where it has a health check, and
 # CHECKOUT/services/SERVICE/healthcheck.sh, where there is one, must end with 0: within DEPLOY_VERIFY_SECS (default 120).
+# Of two runs for one service the later one is refused.
 #
-# Exit: 0 done, 1 preflight: what it needs is not there, 2 gate: compose refuses the files, 3 compose could not do it,
-# 4 what it started does not run well, 5 the engine is open to root only: the command for sudo is printed.
+# Exit: 0 done, 1 preflight: what it needs is not there or another run is at work, 2 gate: compose refuses the files,
+# 3 compose could not do it, 4 what it started does not run well, 5 the engine is open to root only: the command for sudo
+# is printed.
 set -eu
 
 say() { printf 'deploy-service: %s\n' "$*"; }
@@ -69,6 +71,16 @@ check_words() {
   checkout=$(cd "$checkout" && pwd)
   directory=$checkout/services/$service
   [ -f "$directory/docker-compose.yml" ] || die 1 "there is no file $directory/docker-compose.yml"
+  [ -r "$directory" ] || die 1 "cannot read the directory $directory"
+}
+
+# The directory's own lock, since a new compose file would have a new one. Docker and compose hold it too, so that it is not
+# free while they go on after a kill of this script alone.
+take_lock() {
+  exec 9<.
+  flock -n 9 && return
+  [ $? -eq 1 ] && die 1 "another deploy of $service is under way"
+  die 1 "cannot lock the directory $directory"
 }
 
 check_engine() {
@@ -146,8 +158,8 @@ check_files() {
 # The containers of the services in the files, by their labels: what else has the same project name is somebody else's.
 list_containers() {
   for name in $names; do
-    docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$project" \
-      --filter "label=com.docker.compose.service=$name" --filter label=com.docker.compose.oneoff=False </dev/null
+    bounded 10 docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$project" \
+      --filter "label=com.docker.compose.service=$name" --filter label=com.docker.compose.oneoff=False </dev/null || return 1
   done
 }
 
@@ -157,7 +169,7 @@ look() {
   containers=$(list_containers) || { state=waiting why='the engine does not answer'; return; }
   [ -n "$containers" ] || { state=bad why='there is no container'; return; }
   # shellcheck disable=SC2086 # ids
-  seen=$(docker inspect --type container --format \
+  seen=$(bounded 10 docker inspect --type container --format \
     '{{.Name}} {{.State.Status}} {{.State.ExitCode}} {{.RestartCount}} {{if .State.Health}}{{.State.Health.Status}}{{else}}none{{end}} {{.State.StartedAt}}' \
     $containers </dev/null 2>/dev/null) || { state=waiting why='a container has gone meanwhile'; return; }
   while read -r name status code _ health _; do judge "${name#/}" "$status" "$code" "$health"; done <<SEEN
@@ -180,12 +192,16 @@ judge() {
 wait_for() { [ "$state" = bad ] || state=waiting; tell "$1"; }
 tell() { why=${why:+$why, }$1; }
 
+# Sets `now`, in seconds that no change of the clock touches.
+read_time() { read -r now _ </proc/uptime; now=${now%%.*}; }
+
 # Ends when all is good and has been for a while, when something cannot become good any more, or when the time is over.
 verify() {
-  began=$(date +%s) settled='' since=
+  read_time
+  began=$now settled='' since='' worst=
   while :; do
     look
-    now=$(date +%s)
+    read_time
     if [ "$state" = good ]; then
       [ "$seen" = "$settled" ] || { settled=$seen since=$now; }
       if [ $((now - since)) -ge "$settle_secs" ]; then
@@ -195,28 +211,32 @@ verify() {
     else
       settled=
     fi
-    [ "$state" != bad ] || die 4 "$service does not run: $why"
+    # Seen twice: some engines show the end of what they are about to start again.
+    [ "$state" = bad ] || worst=
+    [ "$state" != bad ] || [ "$worst" != "$why" ] || die 4 "$service does not run: $why"
+    [ "$state" != bad ] || worst=$why
     [ $((now - began)) -lt "$verify_secs" ] || die 4 "$service does not run well after $verify_secs seconds: ${why:-it does not stay up}"
     sleep 1
   done
 }
 
-# Sets `healthcheck` to its exit status.
+# Sets `healthcheck` to its exit status. What it leaves behind must not hold the lock.
 ask_healthcheck() {
   [ -f healthcheck.sh ] || return 0
   healthcheck=0
   if [ -x healthcheck.sh ]; then
-    bounded 30 ./healthcheck.sh </dev/null || healthcheck=$?
+    bounded 30 ./healthcheck.sh </dev/null 9<&- || healthcheck=$?
   else
-    bounded 30 sh healthcheck.sh </dev/null || healthcheck=$?
+    bounded 30 sh healthcheck.sh </dev/null 9<&- || healthcheck=$?
   fi
   [ "$healthcheck" -eq 0 ]
 }
 
 check_words
+cd "$directory"
+take_lock
 check_engine
 find_compose
-cd "$directory"
 name_files
 check_files
 say "$service on $node: project $project, by compose $compose"
