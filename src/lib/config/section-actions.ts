@@ -1,4 +1,5 @@
 // The sections `actions` (deploy-runner's part, and its control side) and `hooks`.
+import { canNameActions } from '../deploy-runner/names.ts';
 import { longestTimeoutMs, usualResultMs } from '../deploy-runner/times.ts';
 import type { ActionsConfig, HooksConfig } from './config.ts';
 import type { ActionsInput, HooksInput } from './schema.ts';
@@ -25,6 +26,9 @@ export function readActions(section: Section<ActionsInput>, { overrides }: Surro
   };
 }
 
+const nodeRule =
+  'must fit into an id, redeploy-NODE-SERVICE: lower-case letters, digits and "-", 53 characters at most';
+
 const nodeSideKeys = ['node', 'pull', 'push', 'checkout'] as const;
 
 /** All of it, or nothing where the machine has only the control side. */
@@ -36,6 +40,8 @@ function readNodeSide({
   const isControlOnly = value.root !== undefined && missing.length === nodeSideKeys.length;
   if (!isControlOnly) for (const key of missing) report([key], 'is missing');
   const { node = '', pull = '', push = '', checkout = '' } = value;
+  // Nothing would ever be approved for it, nor answered by it.
+  if (node !== '' && !canNameActions(node)) report(['node'], `${nodeRule}, not ${JSON.stringify(node)}`);
   return { node, pull, push, checkout };
 }
 

@@ -9,6 +9,11 @@ export const serviceNamePattern = /^(?=.{1,63}$)[a-z0-9]+(-[a-z0-9]+)*$/;
 /** A node's name: it is a directory. */
 export const nodeNamePattern = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$/;
 
+/** Whether redeploys of its services have ids at all, which are `redeploy-NODE-SERVICE`. */
+export function canNameActions(node: string): boolean {
+  return actionIdPattern.test(`redeploy-${node}-x`);
+}
+
 export function actionFileName(actionId: string): string {
   return `${actionId}.json`;
 }

@@ -9,7 +9,7 @@ export const patienceMs = 60_000;
 /** Between two pulls, and more than the timer of their unit has: a result that could not be sent at once waits so long. */
 export const pullIntervalMs = 30_000;
 /** With less of it hardly a deploy would begin. */
-export const leastRoomMs = 30_000;
+const leastRoomMs = 30_000;
 
 const besidesMs = killGraceMs + patienceMs + pullIntervalMs;
 

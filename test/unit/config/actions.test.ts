@@ -135,6 +135,21 @@ describe('section actions', () => {
     expect(await home.problems()).toContain(`runner.env:${problem}`);
   });
 
+  it.each(['web_1', 'Pi', 'vps.example', 'a'.repeat(54)])(
+    'refuses node %s, for which no action could have an id (D29)',
+    async (name) => {
+      const home = await createConfigHome(`actions: { ${node.replace('web-1', name)} }\n`);
+      expect(await home.problems()).toEqual([
+        `reeve.yaml:1:18: actions.node must fit into an id, redeploy-NODE-SERVICE: lower-case letters, digits and "-", 53 characters at most, not "${name}"`,
+      ]);
+    },
+  );
+
+  it('takes a node of 53 characters', async () => {
+    const home = await createConfigHome(`actions: { ${node.replace('web-1', 'a'.repeat(53))} }\n`);
+    expect(await home.problems()).toEqual([]);
+  });
+
   it('lists what a node lacks', async () => {
     const home = await createConfigHome('actions: { node: web-1, checkout: /c }\n');
     expect(await home.problems()).toEqual([
