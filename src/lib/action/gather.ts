@@ -34,13 +34,15 @@ export async function gatherSettle(ctx: GatherContext, root: string): Promise<Se
   const running = await readAll(ctx, root, 'running');
   const now = ctx.clock.now();
   const reported = new Map<string, readonly Reported[]>();
+  const unread = new Map<string, string>();
   for (const [node, actions] of groupByNode(running)) {
     const ids = new Set(actions.map(({ id }) => id));
     const sinceMs = Math.min(...actions.map((action) => readDispatch(action, now).since.atMs));
-    for (const [id, results] of await readResults(ctx, root, { node, ids, sinceMs }))
-      reported.set(id, results);
+    const { byId, problems } = await readResults(ctx, root, { node, ids, sinceMs });
+    for (const [id, results] of byId) reported.set(id, results);
+    if (problems.length > 0) unread.set(node, problems.join('; '));
   }
-  return { running, reported, timeoutMs: ctx.config.actions?.resultTimeoutMs ?? usualResultMs };
+  return { running, reported, unread, timeoutMs: ctx.config.actions?.resultTimeoutMs ?? usualResultMs };
 }
 
 function groupByNode(running: readonly Found[]): Map<string, FoundAction[]> {

@@ -48,11 +48,13 @@ export type SettleFacts = {
   running: readonly Found[];
   /** By action id. */
   reported: ReadonlyMap<string, readonly Reported[]>;
+  /** Nodes whose results could not all be looked for, and why. */
+  unread: ReadonlyMap<string, string>;
   timeoutMs: number;
 };
 
 export function planSettle(
-  { running, reported, timeoutMs }: SettleFacts,
+  { running, reported, unread, timeoutMs }: SettleFacts,
   now: Moment,
 ): (FinishStep | RefuseStep | WaitStep)[] {
   return running.filter(isOurs).map((found) => {
@@ -60,7 +62,7 @@ export function planSettle(
     const dispatched = readDispatch(found, new Date(now.atMs));
     const [first] = findResults(dispatched, found.action.node, reported.get(found.id) ?? []);
     if (first !== undefined) return finishBy(found, first);
-    return settleUnheard(found, dispatched, { now, timeoutMs });
+    return settleUnheard(found, dispatched, { now, timeoutMs, problem: unread.get(found.action.node) });
   });
 }
 
@@ -134,14 +136,17 @@ const patienceMs = 60_000;
 function settleUnheard(
   found: FoundAction,
   { since }: Dispatched,
-  { now, timeoutMs }: { now: Moment; timeoutMs: number },
+  { now, timeoutMs, problem }: { now: Moment; timeoutMs: number; problem: string | undefined },
 ): FinishStep | WaitStep {
   const waitedMs = elapsedMs(since, now);
   const { node } = found.action;
   if (waitedMs >= timeoutMs) {
-    const reason = `node ${node} has reported nothing for ${formatDuration(timeoutMs)}`;
+    // It has to end, whatever a node has made of what it may write into.
+    const why = problem === undefined ? '' : ` that can be read: ${problem}`;
+    const reason = `node ${node} has reported nothing for ${formatDuration(timeoutMs)}${why}`;
     return { kind: 'finish', found, to: 'failed', reason };
   }
+  if (problem !== undefined) return { kind: 'wait', found, reason: problem, isTrouble: true };
   const aheadMs = since.atMs - now.atMs;
   if (waitedMs === 0 && aheadMs > patienceMs) {
     const reason = `node ${node} has not reported yet, and this machine's clock is ${formatDuration(aheadMs)} behind the time at which it was asked to`;

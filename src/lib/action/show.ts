@@ -77,8 +77,9 @@ async function readOwnResults(ctx: Context, root: string, found: FoundAction): P
   const dispatched = readDispatch(found, ctx.clock.now());
   const { node } = found.action;
   const wanted = { node, ids: new Set([found.id]), sinceMs: dispatched.since.atMs };
-  const results = await readResults(ctx, root, wanted);
-  return findResults(dispatched, node, results.get(found.id) ?? []);
+  const { byId, problems } = await readResults(ctx, root, wanted);
+  for (const problem of problems) ctx.log.warning(problem);
+  return findResults(dispatched, node, byId.get(found.id) ?? []);
 }
 
 function render(detail: Detail, now: Date): string[] {

@@ -130,7 +130,7 @@ describe('planDispatch', () => {
 describe('planSettle', () => {
   const plan = (running: Found[], now: Date, results: Reported[] = [], boot?: Moment['boot']) =>
     planSettle(
-      { running, reported: new Map([['redeploy-a-b', results]]), timeoutMs: 900_000 },
+      { running, reported: new Map([['redeploy-a-b', results]]), unread: new Map(), timeoutMs: 900_000 },
       { atMs: now.getTime(), ...(boot === undefined ? {} : { boot }) },
     ).map(({ found: _, ...step }) => step);
   const running = found('running');
@@ -175,6 +175,21 @@ describe('planSettle', () => {
     ]);
     // What has come by then counts.
     expect(plan([running], at(9000), [reported({ key })])).toMatchObject([{ to: 'completed' }]);
+  });
+
+  it('D40 says why, where there may be a result that it could not read', () => {
+    const settle = (seconds: number, results: Reported[] = []) =>
+      planSettle(
+        {
+          ...{ running: [running], reported: new Map([['redeploy-a-b', results]]) },
+          ...{ unread: new Map([['a', 'cannot open "a"']]), timeoutMs: 900_000 },
+        },
+        { atMs: at(seconds).getTime() },
+      ).map(({ found: _, ...step }) => step);
+    expect(settle(60)).toStrictEqual([{ kind: 'wait', reason: 'cannot open "a"', isTrouble: true }]);
+    expect(settle(60, [reported({ key })])).toMatchObject([{ kind: 'finish', to: 'completed' }]);
+    const reason = 'node a has reported nothing for 15m that can be read: cannot open "a"';
+    expect(settle(900)).toStrictEqual([{ kind: 'finish', to: 'failed', reason }]);
   });
 
   it('waits where the clock was set back, and tells people where that is much', () => {
