@@ -189,10 +189,12 @@ describe('an approved redeploy', () => {
 
   it('that leaves a daemon does not keep the lock (R40)', async () => {
     const node = makeActionsNode();
-    node.writeScript('setsid sleep 60 > /dev/null 2>&1 < /dev/null & echo $! > $ROOT/daemon');
+    // Before that it is one of the script's group, which ends with the script.
+    const daemonize = "setsid sh -c 'echo $$ > $ROOT/own; exec sleep 60' > /dev/null 2>&1 < /dev/null";
+    node.writeScript(`export ROOT; ${daemonize} & while [ ! -s $ROOT/own ]; do sleep 0.01; done`);
     node.put('web');
     await node.reeve('deploy-action');
-    const daemon = Number(readFileSync(join(node.root, 'daemon'), 'utf8'));
+    const daemon = Number(readFileSync(join(node.root, 'own'), 'utf8'));
     try {
       expect(isAlive(daemon)).toBe(true);
       expect((await node.reeve('deploy-action')).status).toBe(0);
