@@ -22,8 +22,8 @@ export function makeFarSide(sshd: Sshd, root: string): FarSide {
   const [deploy, events] = [join(root, 'homelab/actions/deploy/web-1'), join(root, 'homelab/events/web-1')];
   for (const directory of [deploy, events]) mkdirSync(directory, { recursive: true });
   const keys = {
-    pull: sshd.allow(`rrsync -ro -absolute ${deploy}`),
-    push: sshd.allow(`rrsync -wo -no-del -absolute ${events}`),
+    pull: sshd.allow(`rrsync -ro -munge -absolute ${deploy}`),
+    push: sshd.allow(`rrsync -wo -no-del -munge -absolute ${events}`),
   };
   let ssh = '';
   const leadTo = (port: number): void => {

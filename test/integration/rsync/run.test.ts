@@ -1,5 +1,17 @@
 // rsync as we run it, against a real sshd with keys that are restricted as the runbook says.
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { buildPullArgs, buildPushArgs } from '../../../src/lib/rsync/args.ts';
@@ -64,12 +76,33 @@ describe('rsync over a restricted key', () => {
     expect(readdirSync(near.dir)).toEqual(['a.json']);
   });
 
-  it('mends a file that was cut or has a time in the future (O64)', async () => {
+  it.each<[string, string, string]>([
+    ['says something else, with the same size and time', '{"a":9}', '2026-11-30T12:00:00Z'],
+    ['was cut, at the same time', '{"a"', '2026-11-30T12:00:00Z'],
+    ['was cut, and has a time in the future', '{"a"', '2099-01-01T00:00:00Z'],
+    ['is the same size, with a time in the future', '{"a":9}', '2099-01-01T00:00:00Z'],
+    ['is longer', '{"a":1}}', '2026-11-30T12:00:00Z'],
+  ])('mends a file that %s (O64)', async (_, content, date) => {
     const near = makeNear();
-    writeFileSync(join(near.far.deploy, 'a.json'), '{"a":1}');
-    writeFileSync(join(near.dir, 'a.json'), '{"a":9}');
+    const [far, here] = [join(near.far.deploy, 'a.json'), join(near.dir, 'a.json')];
+    writeFileSync(far, '{"a":1}');
+    utimesSync(far, new Date('2026-11-30T12:00:00Z'), new Date('2026-11-30T12:00:00Z'));
+    writeFileSync(here, content);
+    utimesSync(here, new Date(date), new Date(date));
     expect(await near.pull()).toEqual(complete);
-    expect(readFileSync(join(near.dir, 'a.json'), 'utf8')).toBe('{"a":1}');
+    expect(readFileSync(here, 'utf8')).toBe('{"a":1}');
+    expect(statSync(here).mtime).toEqual(statSync(far).mtime);
+  });
+
+  it('brings a file that has a time in the future at the source, and its next content (O64)', async () => {
+    const near = makeNear();
+    const [far, here] = [join(near.far.deploy, 'a.json'), join(near.dir, 'a.json')];
+    for (const content of ['{"a":1}', '{"a":2}']) {
+      writeFileSync(far, content);
+      utimesSync(far, new Date('2099-01-01T00:00:00Z'), new Date('2099-01-01T00:00:00Z'));
+      expect(await near.pull()).toEqual(complete);
+      expect(readFileSync(here, 'utf8')).toBe(content);
+    }
   });
 
   it('pushes the files that are named, for others to read (D10)', async () => {
@@ -108,6 +141,23 @@ describe('rsync over a restricted key', () => {
     expect(end.error?.message).toMatch(/rrsync error/);
     expect(readdirSync(near.dir)).toEqual(['one.json']);
     expect(readdirSync(near.far.deploy)).toEqual([]);
+  });
+
+  it('is given nothing that leads elsewhere: a link that a node pushes by its key (O68)', async () => {
+    const near = makeNear();
+    writeFileSync(near.file('secret'), 'secret');
+    symlinkSync(near.file('secret'), join(near.dir, 'one.json'));
+    const shell =
+      (await findRemoteShell(
+        { paths: { configFile: near.file('etc/reeve.yaml') } },
+        near.far.push,
+        'push',
+      )) ?? '';
+    execFileSync('rsync', ['--links', '--dirs', '-e', shell, `${near.dir}/`, near.far.push]);
+    const arrived = join(near.far.events, 'one.json');
+    expect(lstatSync(arrived).isSymbolicLink()).toBe(true);
+    expect(() => readFileSync(arrived)).toThrow(/ENOENT/);
+    expect(readlinkSync(arrived)).toMatch(/^\/rsyncd-munged\//);
   });
 
   it('lets nobody in by a host key that is not the known one (255)', async () => {
