@@ -111,8 +111,8 @@ async function introduce(control: Host, node: Host): Promise<void> {
     echo '${addresses.control} control' >>/etc/hosts
   `);
   const allowed = {
-    pull: `rrsync -ro -absolute ${inbox}`,
-    push: `rrsync -wo -no-del -absolute ${events}`,
+    pull: `rrsync -ro -munge -absolute ${inbox}`,
+    push: `rrsync -wo -no-del -munge -absolute ${events}`,
   };
   const lines = Object.entries(allowed).map(async ([key, command]) => {
     return `restrict,command="${command}" ${await node.read(`/etc/reeve/ssh/${key}.pub`)}`;
