@@ -2,6 +2,7 @@
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { surveyControl } from '../action/survey.ts';
+import { readStrays } from '../actions/strays.ts';
 import { surveyNode } from '../actions/survey.ts';
 import { findUser } from '../commands/user.ts';
 import type { ActionsConfig } from '../config/config.ts';
@@ -12,7 +13,6 @@ import { describeError } from '../errors.ts';
 import { silentLog } from '../report/log.ts';
 import { kindOfPlace } from '../rsync/place.ts';
 import { listKeyFiles, sshDirectory } from '../rsync/ssh.ts';
-import { readStrays } from '../rsync-pull/strays.ts';
 import { lookAt } from './gather-files.ts';
 import type { ActionsFacts, ControlFacts, PlaceFacts, TreeDirectory } from './judge-actions.ts';
 import type { World } from './world.ts';

@@ -1,7 +1,7 @@
 // One pull of this node's actions and one push of its results, under the lock. Neither keeps the other from its work; the node asks
 // and sends, and nobody ever connects to it.
-
 import { sweepRefusals } from '../actions/refusals.ts';
+import { findNews, readStrays, type Strays, summarizeStrays, writeStrays } from '../actions/strays.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import { requireActionsNode } from '../config/rules.ts';
 import type { Context } from '../context.ts';
@@ -17,7 +17,6 @@ import { countWaiting, gatherLeft, gatherMirror } from './gather.ts';
 import { updateMirror } from './mirror.ts';
 import { planPull } from './plan.ts';
 import { pushResults } from './push.ts';
-import { findNews, readStrays, type Strays, summarizeStrays, writeStrays } from './strays.ts';
 
 export async function runRsyncPull(ctx: Context, { waitMs }: { waitMs: number }): Promise<Outcome> {
   const actions = requireActionsNode(ctx.config);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { findNews, summarizeStrays } from '../../../src/lib/rsync-pull/strays.ts';
+import { findNews, summarizeStrays } from '../../../src/lib/actions/strays.ts';
 
 const stray = (name: string, reason = 'it is a directory') => ({ name, reason });
 

@@ -3,17 +3,19 @@ import { join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { defineDocument, readDocument, writeDocument } from '../state/document.ts';
 import { isRecord, requireText } from '../state/shape.ts';
-import type { LeftEntry } from './facts.ts';
+
+/** As rsync writes its name. */
+export type Stray = { name: string; reason: string };
 
 /** `entries` are the first of them. */
-export type Strays = { count: number; entries: readonly LeftEntry[] };
+export type Strays = { count: number; entries: readonly Stray[] };
 
 type StraysContext = Pick<BaseContext, 'paths' | 'clock' | 'log'>;
 
 const mostEntries = 100;
 const mostNameCharacters = 300;
 
-export function summarizeStrays(strays: readonly LeftEntry[]): Strays {
+export function summarizeStrays(strays: readonly Stray[]): Strays {
   const entries = strays.slice(0, mostEntries).map(({ name, reason }) => ({
     name: name.slice(0, mostNameCharacters),
     reason,
@@ -22,7 +24,7 @@ export function summarizeStrays(strays: readonly LeftEntry[]): Strays {
 }
 
 /** Those that nobody has been told of. Past the ones that are kept, it is their number that tells. */
-export function findNews(strays: Strays, told: Strays): LeftEntry[] {
+export function findNews(strays: Strays, told: Strays): Stray[] {
   const known = new Set(told.entries.map(({ name, reason }) => `${name}\0${reason}`));
   return strays.entries.filter(({ name, reason }) => !known.has(`${name}\0${reason}`));
 }
@@ -50,7 +52,7 @@ const straysDocument = defineDocument<Strays>({
   },
 });
 
-function parseStray(raw: unknown): LeftEntry {
+function parseStray(raw: unknown): Stray {
   if (!isRecord(raw)) throw new TypeError('an entry is no object');
   return { name: requireText(raw, 'name'), reason: requireText(raw, 'reason') };
 }
