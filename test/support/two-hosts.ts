@@ -16,14 +16,28 @@ export type ActionFile = Readonly<Record<string, unknown>> & {
   transition_history: readonly { from: string; to: string; by: string }[];
 };
 
+export type Container = {
+  id: string;
+  /** Undefined where it has no health check. */
+  health: string | undefined;
+  /** What a deploy leaves as it is: names and places, and the digest that compose makes of its configuration. */
+  same: { name: string; project: string; directory: string; files: string; mounts: string[]; config: string };
+};
+
 export type TwoHosts = {
   readonly control: Host;
   readonly node: Host;
-  /** A service of the checkout, deployed once as a person does; more lines for its part of the compose file. */
-  addService(service: string, lines?: readonly string[]): Promise<void>;
-  /** Has all deploys done by a script of the checkout that only tells who was deployed; services without compose files to speak of. */
+  /**
+   * A service of the checkout, deployed once by hand: by compose alone, from its directory. More lines for its part of the compose
+   * file, and a `healthcheck.sh`.
+   */
+  addService(service: string, more?: { lines?: readonly string[]; healthcheck?: string }): Promise<void>;
+  /**
+   * Has all deploys done by a script of the checkout that only tells that it has begun and ended; services without compose files to
+   * speak of.
+   */
   useTeller(services: readonly string[]): Promise<void>;
-  /** What it has told: names of services, one a deploy. */
+  /** What it has told, a line each: `begin SERVICE` with all that it was given, and `end SERVICE`. */
   told(): Promise<string[]>;
   /** As the supervisor does. Gives the action's id. */
   propose(service: string, over?: Readonly<Record<string, unknown>>): Promise<string>;
@@ -33,7 +47,7 @@ export type TwoHosts = {
   read(actionId: string): Promise<ActionFile>;
   /** Waits until it has ended; gives the state. */
   settled(actionId: string, timeoutMs?: number): Promise<string>;
-  container(service: string): Promise<{ id: string; startedAt: string; project: string; mounts: string[] }>;
+  container(service: string): Promise<Container>;
   cutLink(): void;
   healLink(): void;
   /** Ends one of the machines at once, boots it again, and plugs the cable in. */
@@ -124,13 +138,13 @@ async function introduce(control: Host, node: Host): Promise<void> {
 }
 
 const toldFile = '/var/lib/told';
-/** A line is there as a whole or not at all, and whoever is killed after it has deployed. */
+/** A line is there as a whole or not at all. What is given to it beside the name of the service is told as well. */
 const tellerText = `#!/bin/sh
 for last; do :; done
-sleep 0.2
-echo "$last" >>${toldFile}
-sync ${toldFile}
-sleep 0.3
+tell() { echo "$*" >>${toldFile}; sync ${toldFile}; }
+tell "begin $last args=$* env=$(env | cut -d= -f1 | sort | tr '\\n' ',')"
+sleep 0.4
+tell "end $last"
 `;
 
 async function writeServices(node: Host, names: readonly string[]): Promise<void> {
@@ -148,16 +162,15 @@ function describe(control: Host, node: Host, stop: () => void): TwoHosts {
   };
   return {
     ...{ control, node, stop, stateOf },
-    addService: async (service, lines = []) => {
+    addService: async (service, { lines = [], healthcheck } = {}) => {
       services.push(service);
+      const directory = `${checkout}/services/${service}`;
       const part = [`image: reeve-demo/box:v1`, 'command: ["sleep", "100000"]', 'init: true', ...lines];
       const compose = ['version: "3"', 'services:', '  main:', ...part.map((line) => `    ${line}`), ''];
-      await node.write(`${checkout}/services/${service}/docker-compose.yml`, compose.join('\n'));
+      await node.write(`${directory}/docker-compose.yml`, compose.join('\n'));
+      if (healthcheck !== undefined) await node.write(`${directory}/healthcheck.sh`, healthcheck, '0755');
       await writeServices(node, services);
-      await node.output([
-        ...['/opt/reeve/current/scripts/deploy-service.sh', '--node', nodeName],
-        ...['--checkout', checkout, service],
-      ]);
+      await node.sh(`cd ${directory} && docker-compose up -d`);
     },
     useTeller: async (names) => {
       services.push(...names);
@@ -208,11 +221,20 @@ function describe(control: Host, node: Host, stop: () => void): TwoHosts {
       const filter = `label=com.docker.compose.project=${service}`;
       const id = (await node.output(['docker', 'ps', '-q', '--no-trunc', '--filter', filter])).trim();
       const [about] = JSON.parse(await node.output(['docker', 'inspect', id]));
+      const label = (name: string): string => about.Config.Labels[`com.docker.compose.${name}`];
       return {
         id,
-        startedAt: about.State.StartedAt,
-        project: about.Config.Labels['com.docker.compose.project'],
-        mounts: about.Mounts.map(({ Source }: { Source: string }) => Source),
+        health: about.State.Health?.Status,
+        same: {
+          name: about.Name,
+          project: label('project'),
+          directory: label('project.working_dir'),
+          files: label('project.config_files'),
+          mounts: about.Mounts.map(
+            (mount: Record<string, string>) => `${mount['Source']}:${mount['Destination']}`,
+          ),
+          config: label('config-hash'),
+        },
       };
     },
     cutLink: () => inNetwork(node.leader(), 'ip link set link0 down'),

@@ -1,0 +1,163 @@
+// A hundred approved redeploys between two booted machines, while both ends are killed in the act, the link is cut and returns, power
+// fails, and the clocks are an hour apart, first the one and then the other. REEVE_SEED=N chooses the order of it all.
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createRandom, type Random } from '../support/random.ts';
+import { describeHost, tellFigure } from '../support/system.ts';
+import { startTwoHosts, type TwoHosts } from '../support/two-hosts.ts';
+import {
+  clockEnv,
+  countHits,
+  harm,
+  readFinals,
+  setClock,
+  shuffleHarms,
+  watchFinals,
+} from '../support/two-hosts-faults.ts';
+
+const seed = Number(process.env['REEVE_SEED'] ?? 1);
+const services = Array.from({ length: 100 }, (_, index) => `s${index}`);
+const idOf = (service: string): string => `redeploy-web-1-${service}`;
+const batchSize = 5;
+const tree = '/opt/homelab/actions';
+const state = '/var/lib/reeve/actions';
+
+describeHost('a hundred actions under faults', () => {
+  let hosts: TwoHosts;
+  beforeAll(async () => {
+    console.log(`REEVE_SEED=${seed}`);
+    hosts = await startTwoHosts();
+    await hosts.useTeller(services);
+    for (const service of services) await hosts.propose(service);
+  }, 300_000);
+  afterAll(() => hosts?.stop());
+
+  it('have at most one deploy and exactly one end each, which stays (D36, D41, D43, O70)', async () => {
+    const random = createRandom(seed);
+    const startedAtMs = performance.now();
+    const watch = watchFinals(hosts);
+    const harms = shuffleHarms(random);
+    await Promise.all([approveInBatches(random), doHarm(harms, random)]);
+    // Whoever approves was at a machine that lost its power: the person looks, and asks again.
+    await approve(services, '+1h');
+    await hosts.control.waitFor(
+      'all of them to end',
+      async () => readFinals(hosts)?.size === services.length,
+      {
+        timeoutMs: 180_000,
+        everyMs: 250,
+      },
+    );
+    const tookS = Math.round((performance.now() - startedAtMs) / 1000);
+    await quiet();
+    const told = await hosts.told();
+    expect(await watch.stop()).toEqual([]);
+
+    const ends = readFinals(hosts) ?? new Map();
+    const completed = services.filter((service) => ends.get(idOf(service)) === 'completed');
+    const failed = services.filter((service) => ends.get(idOf(service)) === 'failed');
+    const begun = told.flatMap((line) => /^begin (\S+)/.exec(line)?.[1] ?? []);
+    const done = told.flatMap((line) => /^end (\S+)/.exec(line)?.[1] ?? []);
+    const hits = await countHits(hosts);
+    tellFigure(
+      `100 actions under ${harms.length} faults (seed ${seed}), ${JSON.stringify(hits)}: ${completed.length} completed, ` +
+        `${failed.length} failed, ${begun.length} deploys begun, ${done.length} done, ${tookS} s`,
+    );
+    // Something was really hit of each kind: deploys that were begun and never done among it.
+    for (const [what, count] of Object.entries(hits)) expect(count, what).toBeGreaterThan(0);
+    expect(begun.length).toBeGreaterThan(done.length);
+
+    expect([...ends.keys()].sort()).toEqual(services.map(idOf).sort());
+    expect(completed.length + failed.length).toBe(services.length);
+    // None was deployed twice, and what is called completed was.
+    expect(begun.toSorted()).toEqual([...new Set(begun)].toSorted());
+    expect(completed.filter((service) => !begun.includes(service) || !done.includes(service))).toEqual([]);
+    for (const service of completed) expect(readHistory('completed', service)).toEqual(wayTo('completed'));
+    for (const service of failed) {
+      expect(readHistory('failed', service)).toEqual(wayTo('failed'));
+      expect(readAction('failed', service)).toMatch(/unknown|interrupted/);
+    }
+    // Each node's word is one word, however often it was sent.
+    const words = readWords();
+    for (const service of services) {
+      const end = ends.get(idOf(service)) as string;
+      expect([...(words.get(idOf(service)) ?? [])], service).toEqual([end]);
+    }
+  }, 420_000);
+
+  it('leave nothing behind that is under way', async () => {
+    const { control, node } = hosts;
+    expect(
+      await control.sh(`cd ${tree}; ls -A pending approved running deploy/web-1 | grep json || true`),
+    ).toBe('');
+    expect(
+      await node.sh(`cd ${state}; ls -A inbox outbox; ls processed-deploy-actions | grep '\\.open$' || true`),
+    ).toBe('inbox:\n\noutbox:\n');
+    expect(
+      (await node.output(['sh', '-c', `ls ${state}/processed-deploy-actions/*.json | wc -l`])).trim(),
+    ).toBe(`${services.length}`);
+  });
+
+  async function approveInBatches(random: Random): Promise<void> {
+    // The node is an hour ahead first, then the control host.
+    await setClock(hosts, 'node', '+1h');
+    for (let first = 0; first < services.length; first += batchSize) {
+      if (first === services.length / 2) {
+        await setClock(hosts, 'control', '+1h');
+        await setClock(hosts, 'node', undefined);
+      }
+      await approve(
+        services.slice(first, first + batchSize),
+        first >= services.length / 2 ? '+1h' : undefined,
+      );
+      await sleep(random.below(3_000));
+    }
+  }
+
+  async function approve(some: readonly string[], clock: string | undefined): Promise<void> {
+    const script = some.map(idOf).map((id) => {
+      return `[ ! -e ${tree}/pending/${id}.json ] || reeve action approve --yes --wait 60 ${id}`;
+    });
+    const env = clock === undefined ? {} : clockEnv(clock);
+    await hosts.control.run(['sh', '-c', script.join('\n')], { env });
+  }
+
+  async function doHarm(harms: ReturnType<typeof shuffleHarms>, random: Random): Promise<void> {
+    for (const what of harms) await harm(hosts, what, random);
+  }
+
+  /** Whatever could still come has come: each side has looked again, and nothing waits to be sent. */
+  async function quiet(): Promise<void> {
+    await hosts.node.output(['systemctl', 'start', 'reeve-deploy-action']);
+    await hosts.node.output(['systemctl', 'start', 'reeve-rsync-pull']);
+    await hosts.node.waitFor('an empty outbox', async () => {
+      return (await hosts.node.sh(`ls -A ${state}/outbox`)) === '';
+    });
+    await hosts.control.output(['systemctl', 'start', 'reeve-action']);
+    await hosts.node.output(['systemctl', 'start', 'reeve-rsync-pull']);
+  }
+
+  function readAction(end: string, service: string): string {
+    return readFileSync(hosts.control.outside(`${tree}/${end}/${idOf(service)}.json`), 'utf8');
+  }
+
+  function readHistory(end: string, service: string): unknown {
+    const { transition_history: history } = JSON.parse(readAction(end, service));
+    return history.map(({ to }: { to: string }) => to);
+  }
+
+  function wayTo(end: string): string[] {
+    return ['approved', 'running', end];
+  }
+
+  function readWords(): Map<string, Set<string>> {
+    const directory = hosts.control.outside('/opt/homelab/events/web-1');
+    const words = new Map<string, Set<string>>();
+    for (const name of readdirSync(directory).filter((one) => one.startsWith('evt-'))) {
+      const { payload } = JSON.parse(readFileSync(`${directory}/${name}`, 'utf8'));
+      words.set(payload.action_id, (words.get(payload.action_id) ?? new Set()).add(payload.status));
+    }
+    return words;
+  }
+});
