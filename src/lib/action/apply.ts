@@ -3,9 +3,9 @@ import type { Context } from '../context.ts';
 import { StepError } from '../errors.ts';
 import { readMoment } from '../host/moment.ts';
 import { type FoundFile, renderClock } from './facts.ts';
-import { removeDispatched, writeDispatched } from './files.ts';
+import { removeDispatched } from './files.ts';
 import { type MoveEnd, moveAction } from './move.ts';
-import type { DispatchStep, FinishStep, RefuseStep } from './steps.ts';
+import type { DispatchStep, FinishStep, RefuseStep, WithdrawStep } from './steps.ts';
 import { addTransition } from './transition.ts';
 import { placeOf } from './tree.ts';
 
@@ -13,17 +13,19 @@ type ApplyContext = Pick<Context, 'clock'> & { root: string };
 
 /**
  * The node's file comes first: killed after it, the action is still approved, and the next run writes the same bytes, which are
- * the same approval to the node.
+ * the same approval to the node. Where somebody has taken the action back by then, the node's file goes as well.
  */
 export async function applyDispatch(ctx: ApplyContext, { found, key }: DispatchStep): Promise<void> {
-  const { bytes, id, action } = found;
+  const { bytes, action } = found;
   const moment = await readMoment(ctx.clock);
   const text = addTransition(bytes, {
     ...{ from: 'approved', to: 'running', timestamp: toSeconds(new Date(moment.atMs)), by: 'system' },
     ...{ key, clock: renderClock(moment) },
   });
-  await writeDispatched({ root: ctx.root, node: action.node, id }, bytes);
-  requireMoved(found, await moveAction({ root: ctx.root, found, to: 'running', text }));
+  requireMoved(
+    found,
+    await moveAction({ root: ctx.root, found, to: 'running', text, handOver: action.node }),
+  );
 }
 
 /** What the node is not to begin goes first: killed after it, the action is still running, and ends the same way. */
@@ -49,6 +51,12 @@ export async function applyRefuse(ctx: ApplyContext, { found, to, reason }: Refu
   const step = { from: found.state, to, timestamp, by: 'system', reason };
   const text = tryTransition(() => addTransition(found.bytes, step));
   requireMoved(found, await moveAction({ root: ctx.root, found, to, ...asText(text) }));
+}
+
+/** Only these very bytes: approved anew meanwhile, it is another file. */
+export async function applyWithdraw(ctx: ApplyContext, { handed }: WithdrawStep): Promise<void> {
+  const { node, id, bytes } = handed;
+  await removeDispatched({ root: ctx.root, node, id }, (present) => present.equals(bytes));
 }
 
 /** Undefined where it has no room for the words. */

@@ -57,7 +57,7 @@ async function tellKnown(
   { root, request }: { root: string; request: DecideRequest },
 ): Promise<Outcome> {
   const work = async (): Promise<Outcome> => {
-    await finishMoves(root);
+    for (const trouble of await finishMoves(root)) ctx.log.warning(trouble);
     return await renderLost(root, request);
   };
   return await withLock(ctx, 'action', work, { waitMs: request.waitMs });
@@ -69,7 +69,7 @@ async function decideShown(
   { root, shown, request }: { root: string; shown: FoundAction; request: DecideRequest },
 ): Promise<Outcome> {
   const { id, to, reason } = request;
-  await finishMoves(root);
+  for (const trouble of await finishMoves(root)) ctx.log.warning(trouble);
   const everywhere = await readEverywhere(root, id);
   const current = requirePending(everywhere, { id, to });
   if ('known' in current) return renderKnown(current.known);

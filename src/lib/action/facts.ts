@@ -29,6 +29,9 @@ export type FoundState = {
   isCut: boolean;
 };
 
+/** What a node is given: as it lies in the node's directory. */
+export type Handed = { node: string; id: string; action: Action; bytes: Buffer };
+
 /** A result as it lies among the events of its node. */
 export type Reported = {
   name: string;

@@ -150,16 +150,24 @@ export async function writeDispatched({ root, node, id }: DispatchedFile, bytes:
   await withDirectory(root, deployNames(node), write, makeDirectory);
 }
 
-/** What no node is to begin any more. */
-export async function removeDispatched({ root, node, id }: DispatchedFile): Promise<void> {
+/** What no node is to begin any more; without `isMeant` whatever it is. */
+export async function removeDispatched(
+  { root, node, id }: DispatchedFile,
+  isMeant?: (bytes: Buffer) => boolean,
+): Promise<void> {
   const remove = async (directory: HeldDirectory): Promise<void> => {
     const name = actionFileName(id);
+    const shown = `${directory.path}/${name}`;
     try {
       if (!(await isThere(directory, name))) return;
+      if (isMeant !== undefined) {
+        const opened = await openEntry(directory.at(name), maxActionBytes, shown);
+        if (opened.kind !== 'file' || !isMeant(opened.bytes)) return;
+      }
       await unlinkIfThere(directory, name);
       await directory.handle.sync();
     } catch (error) {
-      throw fileError('remove', `${directory.path}/${name}`, error);
+      throw fileError('remove', shown, error);
     }
   };
   await withDirectory(root, deployNames(node), remove).catch(ignoreMissing);

@@ -2,10 +2,18 @@
 import type { Context } from '../context.ts';
 import { markerKey } from '../deploy-runner/key.ts';
 import { usualResultMs } from '../deploy-runner/times.ts';
+import { describeError, ReeveError } from '../errors.ts';
 import { readResults } from './events.ts';
-import { type Found, type FoundAction, type Reported, readDispatch, redeployType } from './facts.ts';
-import type { DispatchFacts, SettleFacts } from './plan.ts';
-import { readAction, readState } from './tree.ts';
+import {
+  type Found,
+  type FoundAction,
+  type Handed,
+  type Reported,
+  readDispatch,
+  redeployType,
+} from './facts.ts';
+import type { DispatchFacts, SettleFacts, WithdrawFacts } from './plan.ts';
+import { readAction, readEverywhere, readHanded, readNodes, readState } from './tree.ts';
 
 type GatherContext = Pick<Context, 'log' | 'config' | 'clock'>;
 
@@ -43,6 +51,21 @@ export async function gatherSettle(ctx: GatherContext, root: string): Promise<Se
     if (problems.length > 0) unread.set(node, problems.join('; '));
   }
   return { running, reported, unread, timeoutMs: ctx.config.actions?.resultTimeoutMs ?? usualResultMs };
+}
+
+/** A directory that cannot be looked into is told, and keeps nothing else back. */
+export async function gatherWithdraw({ log }: GatherContext, root: string): Promise<WithdrawFacts> {
+  const tell = (error: unknown): never[] => {
+    if (!(error instanceof ReeveError)) throw error;
+    log.warning(describeError(error));
+    return [];
+  };
+  const facts: { handed: Handed; everywhere: readonly Found[] }[] = [];
+  for (const node of await readNodes(root).catch(tell)) {
+    for (const handed of await readHanded(root, node).catch(tell))
+      facts.push({ handed, everywhere: await readEverywhere(root, handed.id) });
+  }
+  return facts;
 }
 
 function groupByNode(running: readonly Found[]): Map<string, FoundAction[]> {

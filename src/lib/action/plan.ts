@@ -8,12 +8,13 @@ import {
   type Found,
   type FoundAction,
   findResults,
+  type Handed,
   type Reported,
   readDispatch,
   redeployType,
   renderClock,
 } from './facts.ts';
-import type { DispatchStep, FinishStep, RefuseStep, WaitStep } from './steps.ts';
+import type { DispatchStep, FinishStep, RefuseStep, WaitStep, WithdrawStep } from './steps.ts';
 import { addTransition } from './transition.ts';
 
 export type DispatchFacts = {
@@ -64,6 +65,29 @@ export function planSettle(
     if (first !== undefined) return finishBy(found, first);
     return settleUnheard(found, dispatched, { now, timeoutMs, problem: unread.get(found.action.node) });
   });
+}
+
+/** `everywhere`: all that lies under the id of what a node has been given. */
+export type WithdrawFacts = readonly { handed: Handed; everywhere: readonly Found[] }[];
+
+/** Where somebody takes a dispatched action back without looking at its node. What is not known to be that is left alone. */
+export function planWithdraw(facts: WithdrawFacts): WithdrawStep[] {
+  return facts.flatMap(({ handed, everywhere }): WithdrawStep[] => {
+    if (everywhere.some(({ state }) => state === 'approved' || state === 'running')) return [];
+    const key = markerKey(handed.action, handed.bytes);
+    const found = everywhere.find(
+      (one): one is FoundAction =>
+        one.kind === 'action' && isTakenBack(one) && markerKey(one.action, one.bytes) === key,
+    );
+    if (found === undefined) return [];
+    return [{ kind: 'withdraw', found, handed, reason: `somebody has taken it back: it is ${found.state}` }];
+  });
+}
+
+/** What is pending has to name its approval: without one nobody may have approved it yet. */
+function isTakenBack({ state, action }: FoundAction): boolean {
+  if (state === 'pending') return findApproval(action) !== undefined;
+  return state === 'rejected' || state === 'cancelled';
 }
 
 /** Of another type is another executor's; what cannot be read is nobody's. */

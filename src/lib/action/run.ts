@@ -6,11 +6,11 @@ import { readMoment } from '../host/moment.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
 import { recordRun } from '../state/record-run.ts';
-import { applyDispatch, applyFinish, applyRefuse } from './apply.ts';
-import { gatherDispatch, gatherSettle } from './gather.ts';
+import { applyDispatch, applyFinish, applyRefuse, applyWithdraw } from './apply.ts';
+import { gatherDispatch, gatherSettle, gatherWithdraw } from './gather.ts';
 import { finishMoves } from './move.ts';
 import { noteHistory } from './note.ts';
-import { planDispatch, planSettle } from './plan.ts';
+import { planDispatch, planSettle, planWithdraw } from './plan.ts';
 import { requireRoot } from './root.ts';
 import type { Step } from './steps.ts';
 
@@ -24,11 +24,12 @@ export type ExecutorOptions = {
 export async function runExecutor(ctx: Context, { waitMs, ...parts }: ExecutorOptions): Promise<Outcome> {
   const root = await requireRoot(ctx);
   const work = async (): Promise<Outcome> => {
-    await finishMoves(root);
+    for (const trouble of await finishMoves(root)) ctx.log.warning(trouble);
     // What ends makes room for what waits.
     const settled = parts.settle ? await doAll(ctx, root, () => planSettleNow(ctx, root)) : [];
     const dispatched = parts.dispatch ? await doAll(ctx, root, () => planDispatchNow(ctx, root)) : [];
-    return renderRun([...settled, ...dispatched]);
+    const withdrawn = parts.dispatch ? await doAll(ctx, root, () => planWithdrawNow(ctx, root)) : [];
+    return renderRun([...settled, ...dispatched, ...withdrawn]);
   };
   const record = () => recordRun(ctx, 'action', work, { goesOnUnrecorded: true });
   return await withLock(ctx, 'action', record, { waitMs });
@@ -40,6 +41,10 @@ async function planSettleNow(ctx: Context, root: string): Promise<Step[]> {
 
 async function planDispatchNow(ctx: Context, root: string): Promise<Step[]> {
   return planDispatch(await gatherDispatch(ctx, root));
+}
+
+async function planWithdrawNow(ctx: Context, root: string): Promise<Step[]> {
+  return planWithdraw(await gatherWithdraw(ctx, root));
 }
 
 type Done = { step: Step; outcome: 'done' | 'waits' | 'trouble' | 'failed'; error?: string };
@@ -71,6 +76,8 @@ async function applyStep(
       return await applyFinish(ctx, step);
     case 'refuse':
       return await applyRefuse(ctx, step);
+    case 'withdraw':
+      return await applyWithdraw(ctx, step);
   }
 }
 
@@ -101,11 +108,12 @@ function renderRun(done: readonly Done[]): Outcome {
 
 function renderLine({ step, error }: Done): string {
   const target = targetOf(step);
-  const what = target === null ? 'waits' : `${step.found.state} -> ${target}`;
+  const rests = step.kind === 'withdraw' ? 'withdrawn from its node' : 'waits';
+  const what = target === null ? rests : `${step.found.state} -> ${target}`;
   return error === undefined ? `${step.found.id}: ${what}: ${step.reason}` : `${step.found.id}: ${error}`;
 }
 
 function targetOf(step: Step): string | null {
-  if (step.kind === 'wait') return null;
+  if (step.kind === 'wait' || step.kind === 'withdraw') return null;
   return step.kind === 'dispatch' ? 'running' : step.to;
 }

@@ -1,7 +1,7 @@
 // What the executor's part of the control side can do with an action.
-import type { Found, FoundAction, Reported } from './facts.ts';
+import type { Found, FoundAction, Handed, Reported } from './facts.ts';
 
-export type Step = DispatchStep | FinishStep | RefuseStep | WaitStep;
+export type Step = DispatchStep | FinishStep | RefuseStep | WithdrawStep | WaitStep;
 
 /** From approved to running: its node is given the file. */
 export type DispatchStep = { kind: 'dispatch'; found: FoundAction; key: string; reason: string };
@@ -22,6 +22,9 @@ export type RefuseStep = {
   to: 'rejected' | 'failed';
   reason: string;
 };
+
+/** From the directory of its node, which is not to begin it: somebody has taken back what had been dispatched. */
+export type WithdrawStep = { kind: 'withdraw'; found: FoundAction; handed: Handed; reason: string };
 
 /** Nothing is done now. `isTrouble`: nor later, until a person does something. */
 export type WaitStep = { kind: 'wait'; found: Found; reason: string; isTrouble?: true };

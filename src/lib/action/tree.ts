@@ -2,11 +2,16 @@
 import { join } from 'node:path';
 import { listEntries, type OpenedEntry, openEntry } from '../actions/open.ts';
 import { parseAction } from '../deploy-runner/action.ts';
-import { type ActionState, actionStates } from '../deploy-runner/layout.ts';
-import { actionFileName, maxActionBytes, parseActionFileName } from '../deploy-runner/names.ts';
+import { type ActionState, actionStates, deployNames, deployRoot } from '../deploy-runner/layout.ts';
+import {
+  actionFileName,
+  maxActionBytes,
+  nodeNamePattern,
+  parseActionFileName,
+} from '../deploy-runner/names.ts';
 import { describeError, InputError, systemErrorCode } from '../errors.ts';
 import { type HeldDirectory, withDirectory } from '../state/held-directory.ts';
-import type { Found, FoundState } from './facts.ts';
+import type { Found, FoundState, Handed } from './facts.ts';
 
 /** Of a directory: names alone cost little, and what is no action's must not hide those that are. */
 const mostNames = 200_000;
@@ -49,8 +54,12 @@ async function inState<T>(
   state: ActionState,
   work: (directory: HeldDirectory) => Promise<T>,
 ): Promise<T | undefined> {
+  return await ifThere(withDirectory(root, [state], work));
+}
+
+async function ifThere<T>(read: Promise<T>): Promise<T | undefined> {
   try {
-    return await withDirectory(root, [state], work);
+    return await read;
   } catch (error) {
     if (systemErrorCode(error) === 'ENOENT') return undefined;
     throw error;
@@ -70,6 +79,30 @@ async function readFrom(
 export async function readEverywhere(root: string, id: string): Promise<Found[]> {
   const found = await Promise.all(actionStates.map((state) => readAction(root, state, id)));
   return found.filter((one) => one !== undefined);
+}
+
+/** The nodes that have, or have had, something to pull. */
+export async function readNodes(root: string): Promise<string[]> {
+  const read = async (directory: HeldDirectory): Promise<string[]> => {
+    const { names } = await listEntries(directory.at(), mostNames, directory.path);
+    return names.map(({ text }) => text).filter((name) => nodeNamePattern.test(name));
+  };
+  return (await ifThere(withDirectory(root, deployRoot, read))) ?? [];
+}
+
+/** What is an action; the rest is nobody's word. */
+export async function readHanded(root: string, node: string): Promise<Handed[]> {
+  const read = async (directory: HeldDirectory): Promise<Handed[]> => {
+    const { names } = await listEntries(directory.at(), mostNames, directory.path);
+    const ids = names.map(({ text }) => parseActionFileName(text)).filter((id) => id !== undefined);
+    const handed: Handed[] = [];
+    for (const id of ids.slice(0, mostActions)) {
+      const found = await readFrom(directory, 'running', id);
+      if (found?.kind === 'action') handed.push({ node, id, action: found.action, bytes: found.bytes });
+    }
+    return handed;
+  };
+  return (await ifThere(withDirectory(root, deployNames(node), read))) ?? [];
 }
 
 function toFound(state: ActionState, id: string, opened: OpenedEntry): Found | undefined {

@@ -19,9 +19,11 @@ export function stateDirectory(root: string, state: ActionState): string {
   return join(root, state);
 }
 
-/** What a node pulls: names below the directory `actions`. */
+/** What nodes pull: names below the directory `actions`. */
+export const deployRoot: readonly string[] = ['deploy'];
+
 export function deployNames(node: string): readonly string[] {
-  return ['deploy', node];
+  return [...deployRoot, node];
 }
 
 /** Beside `actions`: what nodes push. Results are in `<node>/`, or in `<YYYY-MM-DD>/<node>/`. */
