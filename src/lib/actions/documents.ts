@@ -1,6 +1,7 @@
 // The shapes of the node's own files about actions, checked by hand.
 import { defineDocument } from '../state/document.ts';
 import { isRecord, requireText } from '../state/shape.ts';
+import type { LastAction } from './last-end.ts';
 import type { Marker, MarkerState } from './markers.ts';
 
 export const markerDocument = defineDocument<Marker>({
@@ -23,6 +24,18 @@ export const eventClockDocument = defineDocument<{ epochMs: number }>({
       throw new TypeError('epochMs is no instant');
     }
     return { epochMs };
+  },
+});
+
+/** What has ended last. */
+export const lastEndDocument = defineDocument<LastAction>({
+  version: 1,
+  isCompact: true,
+  parse: ({ version: _, ...raw }) => {
+    for (const name of ['actionId', 'endedAt']) requireText(raw, name);
+    const texts = isTextOrNone(raw['service']) && isTextOrNone(raw['reason']);
+    if (!texts || !outcomes.includes(raw['outcome'])) throw new TypeError('it is no end');
+    return raw as unknown as LastAction;
   },
 });
 

@@ -1,19 +1,9 @@
 // What a node has of actions, for people: what waits, what is under way, what has not been told. Changes nothing, and looks at the names
 // of most things alone.
-import { lstat, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat } from 'node:fs/promises';
 import { mapBounded } from '../bounded.ts';
 import { parseEventFileName } from '../deploy-runner/event.ts';
-import { markerKeyPattern } from '../deploy-runner/key.ts';
-import { systemErrorCode } from '../errors.ts';
-import { fileError } from '../state/file-error.ts';
-import {
-  type ActionOutcome,
-  listOpenKeys,
-  type MarkerContext,
-  type ReadMarker,
-  readMarker,
-} from './markers.ts';
+import { listOpenKeys, type MarkerContext, type ReadMarker, readMarker } from './markers.ts';
 import { listEntries } from './open.ts';
 import { actionPlaces } from './places.ts';
 import { listResults } from './spool.ts';
@@ -35,14 +25,6 @@ export type OpenAction = {
   service?: string;
   /** Of its start or of its end. */
   at?: string;
-};
-
-export type LastAction = {
-  actionId: string;
-  service?: string;
-  outcome: ActionOutcome;
-  endedAt: string;
-  reason?: string;
 };
 
 const mostEntries = 10_000;
@@ -99,40 +81,4 @@ function toOpen(key: string, marker: ReadMarker): OpenAction | undefined {
     case 'reported':
       return undefined;
   }
-}
-
-/** More markers are not looked at: there are ever more of them. */
-const mostMarkers = 20_000;
-/** The newest ones may be under way. */
-const mostTries = 5;
-
-/** What ended last, whatever came of it. */
-export async function readLastEnd(ctx: MarkerContext): Promise<LastAction | undefined> {
-  const { markers } = actionPlaces(ctx.paths);
-  const keys = (await listNames(markers))
-    .map((name) => (name.endsWith('.json') ? name.slice(0, -'.json'.length) : ''))
-    .filter((key) => markerKeyPattern.test(key));
-  if (keys.length > mostMarkers) return undefined;
-  const dated = await mapBounded(keys, readsAtOnce, async (key) => ({
-    key,
-    at: (await changedAt(join(markers, `${key}.json`))) ?? 0,
-  }));
-  for (const { key } of dated.toSorted((a, b) => b.at - a.at).slice(0, mostTries)) {
-    const marker = await readMarker(ctx, key);
-    if (typeof marker !== 'object' || marker.state.kind === 'started') continue;
-    const { outcome, endedAt, reason } = marker.state;
-    const service = marker.service === undefined ? {} : { service: marker.service };
-    return {
-      ...{ actionId: marker.actionId, ...service, outcome, endedAt },
-      ...(reason === undefined ? {} : { reason }),
-    };
-  }
-  return undefined;
-}
-
-async function listNames(directory: string): Promise<string[]> {
-  return await readdir(directory).catch((error: unknown) => {
-    if (systemErrorCode(error) === 'ENOENT') return [];
-    throw fileError('read', directory, error);
-  });
 }

@@ -2,7 +2,8 @@
 // Read-only.
 import { requireRoot } from '../action/root.ts';
 import { surveyControl } from '../action/survey.ts';
-import { type LastAction, type NodeSurvey, readLastEnd, surveyNode } from '../actions/survey.ts';
+import { type LastAction, readLastEnd } from '../actions/last-end.ts';
+import { type NodeSurvey, surveyNode } from '../actions/survey.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { describeError, ReeveError } from '../errors.ts';
