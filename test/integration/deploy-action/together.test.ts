@@ -1,14 +1,31 @@
 // Runs of `reeve deploy-action` side by side and one after another, and its configuration.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { makeActionsNode } from '../../support/actions-node.ts';
+import { type ActionsNode, makeActionsNode } from '../../support/actions-node.ts';
 import { until } from '../../support/balanced.ts';
 
 const approvedAgain = (timestamp: number) => ({
   transition_history: [{ from: 'pending', to: 'approved', timestamp, by: 'operator-tg-7' }],
 });
+
+/** For a lock: flock(1) does that for it. */
+function isWaiting(pid: number): boolean {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+    return children.some((child) => readFileSync(`/proc/${child}/comm`, 'utf8') === 'flock\n');
+  } catch {
+    return false;
+  }
+}
+
+/** The last run is over, so that whatever comes now is found by another. */
+function isIdle(node: ActionsNode): boolean {
+  const path = join(node.root, 'state/runs/deploy-action.json');
+  if (!existsSync(path)) return false;
+  const { endedAt } = JSON.parse(readFileSync(path, 'utf8')) as { endedAt: string | null };
+  return endedAt !== null;
+}
 
 describe('several', () => {
   it('are done one after another, good and bad, in one run', async () => {
@@ -56,13 +73,14 @@ describe('several', () => {
     expect([node.ran(), node.results().length]).toEqual([['web'], 1]);
   });
 
-  it('at once: of ten processes one runs it (R37)', async () => {
+  it('at once: of ten processes one runs it, while nine wait for it (R37)', async () => {
     const node = makeActionsNode();
-    node.writeScript('sleep 0.3');
+    node.writeScript('until [ -e $ROOT/go ]; do sleep 0.05; done');
     node.put('web');
-    const ends = await Promise.all(
-      Array.from({ length: 10 }, () => node.reeve('deploy-action', '--wait', '60')),
-    );
+    const all = Array.from({ length: 10 }, () => node.start('deploy-action', '--wait', '60'));
+    await until(() => all.filter(({ pid }) => isWaiting(pid)).length === 9 && node.ran().length === 1);
+    node.write('go', '');
+    const ends = await Promise.all(all.map(({ ended }) => ended));
     expect(ends.map(({ status }) => status)).toEqual(Array(10).fill(0));
     expect([node.ran(), node.results().length]).toEqual([['web'], 1]);
   });
@@ -108,9 +126,10 @@ describe('--watch', () => {
     const node = makeActionsNode();
     const watching = node.start('deploy-action', '--watch');
     await watching.waitFor('watching');
-    await sleep(500);
+    // Long before the time alone would have it look again.
+    await until(() => isIdle(node));
     node.put('web');
-    await until(() => node.results().length === 1);
+    await until(() => node.results().length === 1 && isIdle(node));
     node.put('db');
     await until(() => node.results().length === 2);
     process.kill(watching.pid, 'SIGTERM');
