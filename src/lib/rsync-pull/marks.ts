@@ -9,8 +9,8 @@ import { runRsync } from '../rsync/run.ts';
 import type { LeftEntry } from './facts.ts';
 import { mostEntries } from './limits.ts';
 
-/** For the list. */
-const listMs = 60_000;
+/** For the list, just after a pull. */
+export const listMs = 30_000;
 
 type Marked = { left: LeftEntry[]; error?: ReeveError };
 
