@@ -66,8 +66,9 @@ export async function reportEnd(ctx: ResultContext, ended: Ended): Promise<void>
 const waitMs = 30_000;
 
 /**
- * From the time in the name of a result until it is in the outbox: whoever sends results never sees an older one come after a younger.
- * Whatever else is to stop, an end is told.
+ * From the time in the name of a result until it is in the outbox: whoever sends results sees none come after a younger one, but for one
+ * that was cut off between its marker and the outbox. That keeps its name, since it may have been sent. Whatever else is to stop, an end
+ * is told.
  */
 async function underResults<T>(ctx: ResultContext, work: () => Promise<T>): Promise<T> {
   return await withLock({ ...ctx, signal: new AbortController().signal }, 'results', work, { waitMs });
