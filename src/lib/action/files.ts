@@ -159,7 +159,9 @@ export async function removeDispatched(
     const name = actionFileName(id);
     const shown = `${directory.path}/${name}`;
     try {
-      if (!(await isThere(directory, name))) return;
+      const about = await lookAt(directory, name);
+      // A directory is begun by no node, and keeps no action from its end.
+      if (about === undefined || about.isDirectory()) return;
       if (isMeant !== undefined) {
         const opened = await openEntry(directory.at(name), maxActionBytes, shown);
         if (opened.kind !== 'file' || !isMeant(opened.bytes)) return;
