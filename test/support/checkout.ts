@@ -42,10 +42,12 @@ export type Checkout = {
   writeProgram(name: string, body: string): void;
 };
 
-const script = resolve(import.meta.dirname, '../../scripts/deploy-service.sh');
+const scripts = resolve(import.meta.dirname, '../../scripts');
+const script = join(scripts, 'deploy-service.sh');
 const systemPath = '/usr/sbin:/usr/bin:/sbin:/bin';
 
-export function makeCheckout(projects: readonly string[], node = 'web-1'): Checkout {
+/** `v2`: with the plugin of scripts/compose; else there is the one of Debian 12 alone. */
+export function makeCheckout(projects: readonly string[], compose: 'v1' | 'v2' = 'v1'): Checkout {
   const root = makeTempDir();
   const [dir, config, programs] = [join(root, 'checkout'), join(root, 'config'), join(root, 'bin')];
   for (const made of [dir, config, programs]) mkdirSync(made);
@@ -53,7 +55,8 @@ export function makeCheckout(projects: readonly string[], node = 'web-1'): Check
   const environment = {
     PATH: `${programs}:${systemPath}`,
     DOCKER_HOST: `unix://${engineSocket()}`,
-    REEVE_NODE: node,
+    ...(compose === 'v1' ? {} : { DOCKER_CONFIG: findPlugin() }),
+    REEVE_NODE: 'web-1',
     REEVE_HOMELAB_CONFIG: config,
     REEVE_CHECKOUT: dir,
   };
@@ -75,7 +78,7 @@ export function makeCheckout(projects: readonly string[], node = 'web-1'): Check
       ),
     deploy: (words, env) => startDeploy(words, env).ended,
     byHand: (service, words) =>
-      execFileSync('docker-compose', words, {
+      execFileSync(...composeCommand(compose, words), {
         cwd: join(dir, 'services', service),
         env: { ...process.env, ...environment, PATH: systemPath },
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -85,6 +88,14 @@ export function makeCheckout(projects: readonly string[], node = 'web-1'): Check
     writeProgram: (name, body) =>
       void write(`bin/${name}`, `#!/bin/sh\nREAL=/usr/bin/${name}\n${body}\n`, 0o755),
   };
+}
+
+function composeCommand(compose: 'v1' | 'v2', words: readonly string[]): [string, readonly string[]] {
+  return compose === 'v1' ? ['docker-compose', words] : ['docker', ['compose', ...words]];
+}
+
+function findPlugin(): string {
+  return execFileSync(join(scripts, 'compose'), { encoding: 'utf8' }).trim();
 }
 
 /** Lines that a program of `writeProgram` has written down. */

@@ -132,28 +132,6 @@ describe('a redeploy', () => {
     expect(checkout.containers('own-name')).toMatchObject([{ name: 'own-name_web_1', state: 'running' }]);
   });
 
-  it('prefers docker compose where there is one, and takes the project name from the file', async () => {
-    const checkout = makeCheckout(['from-file']);
-    checkout.writeCompose('second', { web });
-    const log = join(checkout.root, 'docker.log');
-    // The second compose as far as the script sees it: a plugin of the client's whose `config` tells the name.
-    checkout.writeProgram(
-      'docker',
-      `[ "$1" = compose ] || exec "$REAL" "$@"
-shift
-echo "$@" >>"${log}"
-case "$*" in version) exit 0 ;; *config) echo 'name: from-file' ;; esac
-exec docker-compose "$@"`,
-    );
-    const end = await checkout.deploy(['second']);
-    expect(end).toMatchObject({
-      status: 0,
-      stdout: expect.stringContaining('project from-file, by compose v2'),
-    });
-    expect(readLines(log)).toContain('-f docker-compose.yml -p from-file up -d --force-recreate --no-build');
-    expect(checkout.containers('from-file')).toMatchObject([{ state: 'running' }]);
-  });
-
   it('takes the containers of a job that has ended well for well', async () => {
     const checkout = makeCheckout(['with-job']);
     checkout.writeCompose('with-job', { web, job: { image: 'reeve-demo/job:v1' } });
