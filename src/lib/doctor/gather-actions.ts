@@ -1,18 +1,18 @@
 // Looks at what actions need: the way to the control host, the checkout with its script, and what waits; on a control host its tree.
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { surveyControl } from '../action/survey.ts';
+import { surveyControl } from '../actions/control/survey.ts';
 import { readStrays } from '../actions/strays.ts';
 import { surveyNode } from '../actions/survey.ts';
-import { findUser } from '../commands/user.ts';
 import type { ActionsConfig } from '../config/config.ts';
-import { childEnvironment } from '../config/environment.ts';
 import { actionStates, eventsRoot, servicesFile, stateDirectory } from '../deploy-runner/layout.ts';
 import { maxServicesBytes, parseServices } from '../deploy-runner/services.ts';
 import { describeError } from '../errors.ts';
+import { findProgram } from '../exec/find.ts';
 import { silentLog } from '../report/log.ts';
 import { kindOfPlace } from '../rsync/place.ts';
 import { listKeyFiles, sshDirectory } from '../rsync/ssh.ts';
+import { findUser } from '../runner/user.ts';
 import { lookAt } from './gather-files.ts';
 import type { ActionsFacts, ControlFacts, PlaceFacts, TreeDirectory } from './judge-actions.ts';
 import type { World } from './world.ts';
@@ -83,17 +83,8 @@ async function isDirectory(path: string): Promise<boolean> {
 }
 
 async function listMissing(programs: readonly string[]): Promise<string[]> {
-  const directories = (childEnvironment()['PATH'] ?? '').split(':');
-  const found = await Promise.all(
-    programs.map(async (program) => {
-      const tries = directories.map((directory) => access(join(directory, program), constants.X_OK));
-      return await Promise.any(tries).then(
-        () => true,
-        () => false,
-      );
-    }),
-  );
-  return programs.filter((_, index) => found[index] !== true);
+  const found = await Promise.all(programs.map((program) => findProgram(program)));
+  return programs.filter((_, index) => found[index] === undefined);
 }
 
 async function failureOf(work: Promise<unknown>): Promise<string | undefined> {

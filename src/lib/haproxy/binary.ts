@@ -1,10 +1,9 @@
 // The installed HAProxy: whether there is one, and what it says to a file.
-import { constants } from 'node:fs';
-import { access, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm, writeFile } from 'node:fs/promises';
 import type { ClusterConfig } from '../config/config.ts';
 import { childEnvironment } from '../config/environment.ts';
 import { CommandError, StepError } from '../errors.ts';
+import { findProgram } from '../exec/find.ts';
 import { fileError } from '../state/file-error.ts';
 
 /** Whether HAProxy balances on an edge with this setting. */
@@ -18,16 +17,7 @@ export async function isHaproxyInstalled(searchPath?: string): Promise<boolean> 
 
 /** As systemd's units would find it: Debian puts it where the PATH of people may not lead. */
 async function findHaproxy(searchPath = childEnvironment()['PATH'] ?? ''): Promise<string | undefined> {
-  const directories = searchPath.split(':').filter((directory) => directory.startsWith('/'));
-  for (const directory of new Set([...directories, '/usr/sbin'])) {
-    const path = join(directory, 'haproxy');
-    const isThere = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) return path;
-  }
-  return undefined;
+  return await findProgram('haproxy', `${searchPath}:/usr/sbin`);
 }
 
 /** Throws StepError, with what HAProxy has against it, unless a process would start from this text. */

@@ -1,14 +1,13 @@
 // The steps of a pull, one after another. One that fails is told, and the others go on: the next pull finds what is left to do.
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { noteArrival } from '../actions/arrivals.ts';
+import { removeEntry } from '../actions/leave.ts';
 import { actionPlaces } from '../actions/places.ts';
 import { type ResultContext, refuseAction } from '../actions/results.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import type { BaseContext } from '../context.ts';
 import { describeError, ReeveError, StepError } from '../errors.ts';
 import { writeFileAtomic } from '../state/atomic-file.ts';
-import { fileError } from '../state/file-error.ts';
 import { appendHistory, type HistoryEvent } from '../state/history.ts';
 import type { PullStep } from './steps.ts';
 
@@ -39,9 +38,7 @@ const handlers: Handlers = {
     (await refuseAction(ctx, { node, actionId, key, reason })) === 'refused' ? 'done' : 'known',
   drop: async (_, { path }) => {
     const target = Buffer.from(path);
-    await rm(target, { recursive: true, force: true }).catch((error: unknown) => {
-      throw fileError('remove', target.toString(), error);
-    });
+    await removeEntry({ text: target.toString(), path: target });
     return 'done';
   },
 };
@@ -57,7 +54,11 @@ export async function applyPull(
     if (ctx.signal.aborted) break;
     try {
       const handle = handlers[step.kind] as (...args: [ApplyContext, PullStep, string]) => Promise<string>;
-      if ((await handle(ctx, step, node)) === 'known' || step.kind === 'drop') continue;
+      if ((await handle(ctx, step, node)) === 'known') continue;
+      if (step.kind === 'drop') {
+        ctx.log.debug(`${JSON.stringify(Buffer.from(step.path).toString())} is removed: ${step.reason}`);
+        continue;
+      }
       tellStep(ctx, step, applied);
       events.push(renderEvent(ctx, step));
     } catch (error) {

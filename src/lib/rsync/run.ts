@@ -3,6 +3,7 @@ import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { BaseContext } from '../context.ts';
 import { CommandError, ConfigError, type ReeveError, StepError, UnavailableError } from '../errors.ts';
+import { findProgram } from '../exec/find.ts';
 import { type Argv, streamProgram } from '../exec/run.ts';
 import { formatDuration } from '../time.ts';
 import { kindOfPlace } from './place.ts';
@@ -44,7 +45,7 @@ export async function runRsync({ signal }: Pick<BaseContext, 'signal'>, run: Rsy
     return { verdict: 'complete' };
   } catch (error) {
     if (!(error instanceof CommandError) || error.code === 'aborted') throw error;
-    return explainEnd(run, error);
+    return await explainEnd(run, error);
   }
 }
 
@@ -73,7 +74,7 @@ function buildArgv({ args, maxFileBytes }: RsyncRun): Argv {
   return ['prlimit', `--as=${mostMemoryBytes}`, ...fileSize, '--', 'rsync', ...args];
 }
 
-function explainEnd({ what, timeoutMs }: RsyncRun, error: CommandError): RsyncEnd {
+async function explainEnd({ what, timeoutMs }: RsyncRun, error: CommandError): Promise<RsyncEnd> {
   const { status, code, lastLines } = error;
   const complaints = pickComplaints(lastLines, status);
   const tell = (cause: string): string => `cannot ${what}: ${cause}${complaints && `: ${complaints}`}`;
@@ -81,7 +82,8 @@ function explainEnd({ what, timeoutMs }: RsyncRun, error: CommandError): RsyncEn
     const cause = tell(`no end within ${formatDuration(timeoutMs)}`);
     return { verdict: 'unreachable', error: new UnavailableError(cause, { code: 'rsync-timeout' }) };
   }
-  if (code === 'ENOENT' || (status === 127 && /failed to execute/.test(lastLines))) {
+  // 127 is ssh's word for a far side without rsync as well.
+  if (code === 'ENOENT' || (status === 127 && (await findProgram('rsync')) === undefined)) {
     throw new ConfigError(`cannot ${what}: rsync is not installed (packages rsync and util-linux)`);
   }
   if (status === undefined) {

@@ -18,14 +18,18 @@ beforeAll(async () => {
 });
 
 /** Takes everything there is, says so, and ends with the status. */
-function fakeRsync(node: PullingNode, status: number): Record<string, string> {
+function fakeRsync(
+  node: PullingNode,
+  status: number,
+  complaint = 'rsync: a complaint',
+): Record<string, string> {
   const program = node.write(
     'bin/rsync',
     [
       '#!/bin/sh',
       'for last; do :; done',
       `case $last in */staging/) cp ${node.far.deploy}/*.json "$last" 2>/dev/null;; esac`,
-      'echo "rsync: a complaint" >&2',
+      `echo "${complaint}" >&2`,
       `echo "rsync error: as asked for (code ${status}) at fake.c(1)" >&2`,
       `exit ${status}`,
     ].join('\n'),
@@ -65,6 +69,13 @@ describe('the ends of rsync (O65, R39)', () => {
     const name = node.result('redeploy-web-1-blog');
     expect((await node.pull(fakeRsync(node, status))).status).not.toBe(0);
     expect(node.names('outbox')).toEqual([name]);
+  });
+
+  it('are not taken for a machine without rsync by what the far side says (127)', async () => {
+    const node = makePullingNode(sshd);
+    const end = await node.pull(fakeRsync(node, 127, 'prlimit: failed to execute rsync'));
+    expect(end.status).toBe(1);
+    expect(describePull(end)).toMatch('there is no such command (127): prlimit: failed to execute rsync');
   });
 
   it('are told as the machine’s fault where there is no rsync (78)', async () => {
