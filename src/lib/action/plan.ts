@@ -1,19 +1,18 @@
 // What is to be done with what has been approved, and with what is running. Pure.
-import { findApproval, markerKey } from '../deploy-runner/key.ts';
-import { describeError, InputError } from '../errors.ts';
-import { elapsedMs, type Moment } from '../host/moment.ts';
-import { formatDuration } from '../time.ts';
 import {
   type Dispatched,
   type Found,
   type FoundAction,
-  findResults,
   type Handed,
-  type Reported,
   readDispatch,
   redeployType,
   renderClock,
-} from './facts.ts';
+} from '../actions/control/found.ts';
+import { describeApproval, findApproval, markerKey } from '../deploy-runner/key.ts';
+import { describeError, InputError } from '../errors.ts';
+import { elapsedMs, type Moment } from '../host/moment.ts';
+import { formatDuration } from '../time.ts';
+import { findResults, type Reported } from './facts.ts';
 import type { DispatchStep, FinishStep, RefuseStep, WaitStep, WithdrawStep } from './steps.ts';
 import { addTransition } from './transition.ts';
 
@@ -41,7 +40,7 @@ export function planDispatch({
       const reason = 'this very approval has been carried out before: it has to be approved anew';
       return { kind: 'refuse', found, to: 'rejected', reason };
     }
-    return { kind: 'dispatch', found, key, reason: describeApproval(found) };
+    return { kind: 'dispatch', found, key, reason: describeApproval(found.action) };
   });
 }
 
@@ -125,11 +124,6 @@ const longClock = renderClock({
   atMs: 8_640_000_000_000_000,
   boot: { id: 'x'.repeat(36), uptimeMs: 8_640_000_000_000.125 },
 });
-
-function describeApproval({ action }: FoundAction): string {
-  const approval = findApproval(action);
-  return approval === undefined ? 'approved' : `approved by ${approval.by}`;
-}
 
 function settleRefused(
   found: Found & { kind: 'refused' },

@@ -15,12 +15,12 @@ import { acquireLock } from '../lock/flock.ts';
 import { commandLock } from '../lock/names.ts';
 import type { Outcome } from '../outcome.ts';
 import { type CommandEnd, runCommand } from '../runner/run.ts';
+import { findUser } from '../runner/user.ts';
 import { isCancelled, readRecord, removeCommand, writeOutput, writeRecord } from './book.ts';
 import { toEndedState } from './end.ts';
 import { keepLiveOutput } from './live-output.ts';
 import { type CommandRecord, commandKey, isEnded, type NamedProcess } from './records.ts';
 import { findLoss, settle } from './settle.ts';
-import { findUser } from './user.ts';
 
 export type RunCommandOptions = { waitMs: number; deadlineMs?: number };
 

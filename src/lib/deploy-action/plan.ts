@@ -3,6 +3,7 @@
 import type { Marker, ReadMarker } from '../actions/markers.ts';
 import type { EntryName } from '../actions/open.ts';
 import type { Action } from '../deploy-runner/action.ts';
+import { describeApproval } from '../deploy-runner/key.ts';
 import type { Hold } from '../hold/holds.ts';
 import { formatDuration } from '../time.ts';
 import type { EntryFact, Facts } from './facts.ts';
@@ -111,11 +112,6 @@ function findDelay(waitedMs: number, { roomMs, hold }: Facts): string | undefine
 
 function describeHold({ until, by, reason }: Hold): string {
   return `this node is held until ${until}, by ${by}: ${reason}`;
-}
-
-function describeApproval({ transitions }: Action): string {
-  const approval = transitions.findLast(({ to }) => to === 'approved');
-  return approval === undefined ? 'approved' : `approved by ${approval.by}`;
 }
 
 function describeEarlier({ state }: Marker): string {

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Marker, writeMarker } from '../actions/markers.ts';
-import { findUser } from '../commands/user.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import { childEnvironment } from '../config/environment.ts';
 import { buildDeployArgs, buildDeployEnv } from '../deploy-runner/script.ts';
@@ -12,6 +11,7 @@ import { ConfigError, describeError } from '../errors.ts';
 import { requireBootId } from '../host/boot.ts';
 import { nameProcess } from '../host/processes.ts';
 import { type CommandEnd, runCommand } from '../runner/run.ts';
+import { findUser } from '../runner/user.ts';
 import type { Session } from './session.ts';
 
 const maxOutputBytes = 64 * 1024;

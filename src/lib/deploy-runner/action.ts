@@ -1,10 +1,8 @@
 // An action's file as a typed value. What it has besides the fields below is not looked at, and goes nowhere.
 import * as z from 'zod';
 import { InputError } from '../errors.ts';
+import { optional, parseWhole } from './fields.ts';
 import { actionIdPattern, maxActionBytes, nodeNamePattern, serviceNamePattern } from './names.ts';
-
-// What checks a few documents and ends is not worth compiling.
-z.config({ jitless: true });
 
 export type Action = {
   actionId: string;
@@ -35,9 +33,6 @@ export type Transition = {
 };
 
 const maxTransitions = 1000;
-
-const optional = <T extends z.ZodType>(shape: T) =>
-  z.preprocess((raw) => (raw === null || raw === '' ? undefined : raw), shape.optional());
 
 const text = z.string('is no text').max(1000, 'is longer than 1000 characters');
 const seconds = z.number('is no number');
@@ -79,7 +74,7 @@ const actionSchema = z.looseObject(
 
 /** Throws InputError that names the field. */
 export function parseAction(bytes: Uint8Array): Action {
-  const parsed = actionSchema.safeParse(parseJson(bytes));
+  const parsed = actionSchema.safeParse(parseWhole('action', bytes, maxActionBytes));
   if (!parsed.success) throw new InputError(`invalid action: ${explainIssue(parsed.error)}`);
   const { action_id: actionId, type, node, details, transition_history: history = [], ...rest } = parsed.data;
   return {
@@ -94,17 +89,6 @@ export function parseAction(bytes: Uint8Array): Action {
       by,
     })),
   };
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  if (bytes.length > maxActionBytes) {
-    throw new InputError(`invalid action: it is larger than ${maxActionBytes} bytes`);
-  }
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    throw new InputError('invalid action: it is not whole JSON');
-  }
 }
 
 function explainIssue({ issues }: z.ZodError): string {

@@ -2,10 +2,8 @@
 // control side knows; `payload.key` is ours and tells two approvals of one id apart.
 import * as z from 'zod';
 import { InputError } from '../errors.ts';
+import { optional, parseWhole } from './fields.ts';
 import { actionIdPattern, nodeNamePattern, serviceNamePattern } from './names.ts';
-
-// What checks a few documents and ends is not worth compiling.
-z.config({ jitless: true });
 
 export type ActionResult = {
   node: string;
@@ -75,9 +73,6 @@ export function parseEventFileName(name: string): EventName | undefined {
   return { node, epochMs: Number(epoch), actionId };
 }
 
-const optional = <T extends z.ZodType>(shape: T) =>
-  z.preprocess((raw) => (raw === null || raw === '' ? undefined : raw), shape.optional());
-
 const text = z.string('is no text');
 const instant = text.refine((value) => !Number.isNaN(Date.parse(value)), 'is no instant');
 
@@ -109,7 +104,7 @@ const eventSchema = z.looseObject(
 
 /** Of our own runner or the seed's. Throws InputError that names the field. */
 export function parseResultEvent(bytes: Uint8Array): ActionResult {
-  const parsed = eventSchema.safeParse(parseJson(bytes));
+  const parsed = eventSchema.safeParse(parseWhole('event', bytes, maxEventBytes));
   if (!parsed.success) {
     const { path = [], message = '' } = parsed.error.issues[0] ?? {};
     throw new InputError(`invalid event: ${path.length === 0 ? 'it' : path.join('.')} ${message}`);
@@ -128,15 +123,4 @@ export function parseResultEvent(bytes: Uint8Array): ActionResult {
     ...{ status: payload.status, finishedAt: payload.finished_at ?? timestamp },
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
   };
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  if (bytes.length > maxEventBytes) {
-    throw new InputError(`invalid event: it is larger than ${maxEventBytes} bytes`);
-  }
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    throw new InputError('invalid event: it is not whole JSON');
-  }
 }

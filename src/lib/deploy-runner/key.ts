@@ -24,3 +24,9 @@ export function contentKey(actionId: string, content: Uint8Array | string): stri
 export function findApproval({ transitions }: Pick<Action, 'transitions'>): Transition | undefined {
   return transitions.findLast(({ to }) => to === 'approved');
 }
+
+/** For people. */
+export function describeApproval(action: Pick<Action, 'transitions'>): string {
+  const approval = findApproval(action);
+  return approval === undefined ? 'approved' : `approved by ${approval.by}`;
+}

@@ -183,7 +183,7 @@ describe('a command', () => {
     await client.dispatch(shellRequest('a', 'id -un'));
     expect(await client.wait('a')).toMatchObject({
       ...{ status: 'failed', output: '' },
-      error: 'cannot run commands as "no-such-user": the machine has no such user',
+      error: 'cannot run anything as "no-such-user": the machine has no such user',
     });
   });
 });

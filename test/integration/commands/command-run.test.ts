@@ -74,7 +74,7 @@ describe('reeve command run', () => {
     const env = { ...node.env, PATH: `${node.root}:${process.env['PATH']}` };
     expect((await startProcess(inject('reeveBin'), ['command', 'run', '--', 'a'], env).ended).status).toBe(0);
     expect(stateOf(node)).toMatchObject({
-      ...{ kind: 'failed', error: 'cannot run commands as "other": nobody can have its numbers' },
+      ...{ kind: 'failed', error: 'cannot run anything as "other": nobody can have its numbers' },
     });
   });
 

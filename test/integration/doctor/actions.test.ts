@@ -50,7 +50,7 @@ describe('doctor on a node of actions', () => {
       'failure: actions.push names a directory that is not there',
       expect.stringMatching(/^failure: the node's services are not known: every action is rejected: /),
       'failure: the deploy script cannot be run: every deploy fails',
-      'failure: cannot run commands as "nobody-of-that-name": the machine has no such user',
+      'failure: cannot run anything as "nobody-of-that-name": the machine has no such user',
     ]);
     rmSync(join(node.root, 'checkout'), { recursive: true });
     expect((await examine(node)).map(({ what }) => what)).toContain(

@@ -95,7 +95,7 @@ describe('doctor, where commands are taken', () => {
     chmodSync(path, 0o644);
     expect(told(await examine(machine, 'commands'))).toEqual([
       'failure: 1 file of commands can be read by others, with what may be secret',
-      'failure: cannot run commands as "nobody-of-that-name": the machine has no such user',
+      'failure: cannot run anything as "nobody-of-that-name": the machine has no such user',
       'warning: the records of 1 command cannot be read',
     ]);
     expect(machine.read('state/commands/job-1.json'), 'and changes nothing').toBe('no record');

@@ -18,12 +18,12 @@ export async function findUser({ signal }: Pick<BaseContext, 'signal'>, name: st
   const line = await askPasswd(name, signal);
   const [user = '', , uid = '', gid = '', , home = '/'] = line.split(':');
   if (!/^\d+$/.test(uid) || !/^\d+$/.test(gid)) {
-    throw new ConfigError(`cannot run commands as ${JSON.stringify(name)}: the machine has no such user`);
+    throw new ConfigError(`cannot run anything as ${JSON.stringify(name)}: the machine has no such user`);
   }
   const ids = { uid: Number(uid), gid: Number(gid) };
   // To the kernel the last number says: stay who you are.
   if (ids.uid > lastId || ids.gid > lastId) {
-    throw new ConfigError(`cannot run commands as ${JSON.stringify(name)}: nobody can have its numbers`);
+    throw new ConfigError(`cannot run anything as ${JSON.stringify(name)}: nobody can have its numbers`);
   }
   return {
     ids,
