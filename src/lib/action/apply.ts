@@ -1,13 +1,13 @@
 // Does the steps of the control side, each so that a kill in it leaves what the next run goes on from.
+import { type FoundFile, renderClock } from '../actions/control/found.ts';
+import { placeOf } from '../actions/control/tree.ts';
 import type { Context } from '../context.ts';
 import { StepError } from '../errors.ts';
 import { readMoment } from '../host/moment.ts';
-import { type FoundFile, renderClock } from './facts.ts';
 import { removeDispatched } from './files.ts';
 import { type MoveEnd, moveAction } from './move.ts';
 import type { DispatchStep, FinishStep, RefuseStep, WithdrawStep } from './steps.ts';
 import { addTransition } from './transition.ts';
-import { placeOf } from './tree.ts';
 
 type ApplyContext = Pick<Context, 'clock'> & { root: string };
 

@@ -1,5 +1,8 @@
 // `action approve` and `action reject`: a person's word about what is pending. Nothing runs here: what is approved waits for the
 // executor, and goes to its node by a file.
+import type { Found, FoundAction } from '../actions/control/found.ts';
+import { requireRoot } from '../actions/control/root.ts';
+import { readEverywhere } from '../actions/control/tree.ts';
 import type { Context } from '../context.ts';
 import { parseActionFileName } from '../deploy-runner/names.ts';
 import { describeError, InputError, UsageError } from '../errors.ts';
@@ -8,13 +11,10 @@ import type { Outcome } from '../outcome.ts';
 import { writeWake } from '../publish/wake.ts';
 import { confirm } from '../report/confirm.ts';
 import { describeEffect, describeShortly, summarize } from './describe.ts';
-import type { Found, FoundAction } from './facts.ts';
 import { finishMoves, moveAction } from './move.ts';
 import { noteHistory } from './note.ts';
 import { readOperator } from './operator.ts';
-import { requireRoot } from './root.ts';
 import { addTransition, approvalTime } from './transition.ts';
-import { readEverywhere } from './tree.ts';
 import { type Decision, requirePending } from './verdict.ts';
 
 export type DecideRequest = {

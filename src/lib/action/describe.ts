@@ -1,9 +1,9 @@
 // An action in words and as data for people. What stands in it was written by others. Pure.
+import { type Found, type FoundAction, redeployType, toMs } from '../actions/control/found.ts';
 import { findApproval } from '../deploy-runner/key.ts';
 import { usualResultMs } from '../deploy-runner/times.ts';
 import { toLine } from '../report/printable.ts';
 import { formatDuration } from '../time.ts';
-import { type Found, type FoundAction, redeployType, toMs } from './facts.ts';
 
 export type Summary = {
   id: string;

@@ -1,7 +1,7 @@
 // Results among the events that nodes have pushed, in either form of their paths. A node writes what it likes into its own directory:
 // what is no result of an action that is asked for is passed over.
 import { readdir } from 'node:fs/promises';
-import { type EntryName, listEntries, openEntry } from '../actions/open.ts';
+import { type EntryName, listEntries, mostNames, openEntry } from '../actions/open.ts';
 import type { Context } from '../context.ts';
 import { maxEventBytes, parseEventFileName, parseResultEvent } from '../deploy-runner/event.ts';
 import { datedEventsNames, eventDatePattern, eventsRoot, nodeEventsNames } from '../deploy-runner/layout.ts';
@@ -20,8 +20,6 @@ export type Wanted = {
 const dayMs = 24 * 60 * 60_000;
 /** Dates are by the node's clock. */
 const spareDays = 2;
-/** Events are kept for long. */
-const mostNames = 200_000;
 /** Of one directory, and of each kind of names. Only the latest matter, and a node may have put there any number. */
 const mostOpened = 500;
 

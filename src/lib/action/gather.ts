@@ -1,19 +1,19 @@
 // Reads what the planners ask for.
+import {
+  type Found,
+  type FoundAction,
+  type Handed,
+  readDispatch,
+  redeployType,
+} from '../actions/control/found.ts';
+import { readAction, readEverywhere, readHanded, readNodes, readState } from '../actions/control/tree.ts';
 import type { Context } from '../context.ts';
 import { markerKey } from '../deploy-runner/key.ts';
 import { usualResultMs } from '../deploy-runner/times.ts';
 import { describeError, ReeveError } from '../errors.ts';
 import { readResults } from './events.ts';
-import {
-  type Found,
-  type FoundAction,
-  type Handed,
-  type Reported,
-  readDispatch,
-  redeployType,
-} from './facts.ts';
+import type { Reported } from './facts.ts';
 import type { DispatchFacts, SettleFacts, WithdrawFacts } from './plan.ts';
-import { readAction, readEverywhere, readHanded, readNodes, readState } from './tree.ts';
 
 type GatherContext = Pick<Context, 'log' | 'config' | 'clock'>;
 

@@ -1,12 +1,12 @@
 // `action list`: what waits for a person, what is approved and what is running; with all of it what has ended as well. Read-only.
+import { requireRoot } from '../actions/control/root.ts';
+import { readState } from '../actions/control/tree.ts';
 import type { Context } from '../context.ts';
 import { type ActionState, actionStates } from '../deploy-runner/layout.ts';
 import type { Outcome } from '../outcome.ts';
 import { foldLines, renderTable } from '../report/table.ts';
 import { ago } from '../status/ago.ts';
 import { type Summary, summarize } from './describe.ts';
-import { requireRoot } from './root.ts';
-import { readState } from './tree.ts';
 
 const openStates: readonly ActionState[] = ['pending', 'approved', 'running'];
 

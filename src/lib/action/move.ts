@@ -3,6 +3,8 @@
 // place after; a move that was killed in between is finished, or undone, by the next. Assumes that the lock `action` is held.
 import { createHash } from 'node:crypto';
 import { readdir, rename } from 'node:fs/promises';
+import type { FoundFile } from '../actions/control/found.ts';
+import { readAction } from '../actions/control/tree.ts';
 import { type OpenedEntry, openEntry } from '../actions/open.ts';
 import { type Action, parseAction } from '../deploy-runner/action.ts';
 import { findApproval, markerKey } from '../deploy-runner/key.ts';
@@ -11,7 +13,6 @@ import { actionFileName, maxActionBytes } from '../deploy-runner/names.ts';
 import { describeError, InputError, ReeveError, systemErrorCode } from '../errors.ts';
 import { fileError } from '../state/file-error.ts';
 import { type HeldDirectory, withDirectory } from '../state/held-directory.ts';
-import type { FoundFile } from './facts.ts';
 import {
   ignoreMissing,
   isThere,
@@ -22,7 +23,6 @@ import {
   writeDispatched,
   writeWhole,
 } from './files.ts';
-import { readAction } from './tree.ts';
 
 export type Move = {
   root: string;

@@ -1,5 +1,6 @@
 // The executor's part: what has been approved goes to its node, and what has ended there ends here. Never more than that: nothing
 // is run on this machine, and no connection is made.
+import { requireRoot } from '../actions/control/root.ts';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors.ts';
 import { readMoment } from '../host/moment.ts';
@@ -11,7 +12,6 @@ import { gatherDispatch, gatherSettle, gatherWithdraw } from './gather.ts';
 import { finishMoves } from './move.ts';
 import { noteHistory } from './note.ts';
 import { planDispatch, planSettle, planWithdraw } from './plan.ts';
-import { requireRoot } from './root.ts';
 import type { Step } from './steps.ts';
 
 export type ExecutorOptions = {

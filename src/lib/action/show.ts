@@ -1,4 +1,7 @@
 // `action show ID`: all that is known of the actions of an id, and what comes, or came, of them. Read-only.
+import { type Found, type FoundAction, readDispatch } from '../actions/control/found.ts';
+import { requireRoot } from '../actions/control/root.ts';
+import { readEverywhere } from '../actions/control/tree.ts';
 import type { Context } from '../context.ts';
 import { parseActionFileName } from '../deploy-runner/names.ts';
 import { InputError, UsageError } from '../errors.ts';
@@ -7,9 +10,7 @@ import { foldLines } from '../report/table.ts';
 import { ago } from '../status/ago.ts';
 import { describeEffect, type Summary, summarize, toInstant } from './describe.ts';
 import { readResults } from './events.ts';
-import { type Found, type FoundAction, findResults, type Reported, readDispatch } from './facts.ts';
-import { requireRoot } from './root.ts';
-import { readEverywhere } from './tree.ts';
+import { findResults, type Reported } from './facts.ts';
 
 export async function showAction(ctx: Context, id: string): Promise<Outcome> {
   const root = await requireRoot(ctx);

@@ -1,5 +1,6 @@
 // What the executor's part of the control side can do with an action.
-import type { Found, FoundAction, Handed, Reported } from './facts.ts';
+import type { Found, FoundAction, Handed } from '../actions/control/found.ts';
+import type { Reported } from './facts.ts';
 
 export type Step = DispatchStep | FinishStep | RefuseStep | WithdrawStep | WaitStep;
 

@@ -1,9 +1,9 @@
 // One more step in the history of an action, put into its file. All that others have written there stays. Pure.
+import type { DispatchClock } from '../actions/control/found.ts';
 import { parseAction } from '../deploy-runner/action.ts';
 import type { ActionState } from '../deploy-runner/layout.ts';
 import { maxActionBytes } from '../deploy-runner/names.ts';
 import { InputError } from '../errors.ts';
-import type { DispatchClock } from './facts.ts';
 
 export type NewTransition = {
   from: ActionState;

@@ -1,7 +1,7 @@
 // Whether there is something to decide about, from all that lies under an action's id. Pure.
+import { type Found, type FoundAction, redeployType } from '../actions/control/found.ts';
 import type { ActionState } from '../deploy-runner/layout.ts';
 import { InputError } from '../errors.ts';
-import { type Found, type FoundAction, redeployType } from './facts.ts';
 
 export type Decision = 'approved' | 'rejected';
 

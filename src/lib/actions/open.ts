@@ -11,6 +11,9 @@ export type EntryName = { text: string; path: Buffer };
 
 export type EntryList = { names: readonly EntryName[]; isCut: boolean };
 
+/** Names alone cost little, and those that nobody looks for must not hide those that are looked for. */
+export const mostNames = 200_000;
+
 /**
  * In the order of their names, as far as they were read: `isCut` where there are more than `most`. Empty without the directory.
  * `shown`: its name in an error.

@@ -1,6 +1,6 @@
 // The section `actions` as it stands on this machine: whether actions can come and results can leave, whether they can be performed, and
 // what has been left lying; on a control host its tree and what its nodes owe it. Pure.
-import type { ControlSurvey } from '../action/survey.ts';
+import type { ControlSurvey } from '../actions/control/survey.ts';
 import type { NodeSurvey } from '../actions/survey.ts';
 import type { PlaceKind } from '../rsync/place.ts';
 import { formatDuration } from '../time.ts';

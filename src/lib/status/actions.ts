@@ -1,7 +1,7 @@
 // How this machine stands with actions: what waits here, what runs, what ended last; on a control host how many are in which state.
 // Read-only.
-import { requireRoot } from '../action/root.ts';
-import { surveyControl } from '../action/survey.ts';
+import { requireRoot } from '../actions/control/root.ts';
+import { surveyControl } from '../actions/control/survey.ts';
 import { type LastAction, readLastEnd } from '../actions/last-end.ts';
 import { type NodeSurvey, surveyNode } from '../actions/survey.ts';
 import type { ActionsConfig } from '../config/config.ts';

@@ -1,8 +1,9 @@
 // What is dispatched, what ends and what waits, without a file.
 import type { Stats } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type Found, type FoundAction, type Reported, renderClock } from '../../../src/lib/action/facts.ts';
+import type { Reported } from '../../../src/lib/action/facts.ts';
 import { planDispatch, planSettle } from '../../../src/lib/action/plan.ts';
+import { type Found, type FoundAction, renderClock } from '../../../src/lib/actions/control/found.ts';
 import { parseAction } from '../../../src/lib/deploy-runner/action.ts';
 import { markerKey } from '../../../src/lib/deploy-runner/key.ts';
 import type { ActionState } from '../../../src/lib/deploy-runner/layout.ts';

@@ -1,8 +1,8 @@
 // What a node is no longer to be given, since somebody has taken it back.
 import type { Stats } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { Found, FoundAction, Handed } from '../../../src/lib/action/facts.ts';
 import { planWithdraw } from '../../../src/lib/action/plan.ts';
+import type { Found, FoundAction, Handed } from '../../../src/lib/actions/control/found.ts';
 import { parseAction } from '../../../src/lib/deploy-runner/action.ts';
 import { type ActionState, actionStates } from '../../../src/lib/deploy-runner/layout.ts';
 

@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { type Dispatched, findResults } from '../../../src/lib/action/facts.ts';
+import { findResults } from '../../../src/lib/action/facts.ts';
+import type { Dispatched } from '../../../src/lib/actions/control/found.ts';
 import { actionPlaces } from '../../../src/lib/actions/places.ts';
 import { type Refusal, refuseAction } from '../../../src/lib/actions/results.ts';
 import { listResults } from '../../../src/lib/actions/spool.ts';

@@ -66,6 +66,14 @@ describe('the layers', () => {
     );
     expect(foreign.map((pair) => pair.join(' -> '))).toEqual([]);
   });
+
+  it('let whoever only looks at actions look at their mechanism', () => {
+    const concerns = new Set(['action', 'deploy-action', 'rsync-pull']);
+    const lookers = pairs.filter(([file]) => ['doctor', 'status'].includes(roomOf(file)));
+    const reached = lookers.filter(([, other]) => concerns.has(roomOf(other)));
+    expect(reached.map((pair) => pair.join(' -> '))).toEqual([]);
+    expect(lookers.filter(([, other]) => roomOf(other) === 'actions').length).toBeGreaterThan(3);
+  });
 });
 
 describe('the sources', () => {

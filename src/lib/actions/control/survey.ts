@@ -1,10 +1,9 @@
 // How many actions the control host has in each open state, and which of them should have ended long ago. Read-only.
-
-import type { ActionsConfig } from '../config/config.ts';
-import type { Context } from '../context.ts';
-import { usualResultMs } from '../deploy-runner/times.ts';
-import { elapsedMs, readMoment } from '../host/moment.ts';
-import { readDispatch, redeployType } from './facts.ts';
+import type { ActionsConfig } from '../../config/config.ts';
+import type { Context } from '../../context.ts';
+import { usualResultMs } from '../../deploy-runner/times.ts';
+import { elapsedMs, readMoment } from '../../host/moment.ts';
+import { readDispatch, redeployType } from './found.ts';
 import { countActions, readState } from './tree.ts';
 
 export type ControlSurvey = {

@@ -1,20 +1,18 @@
 // Reads the directories of the control side, which others fill as well: nothing is followed, nothing hangs.
 import { join } from 'node:path';
-import { listEntries, type OpenedEntry, openEntry } from '../actions/open.ts';
-import { parseAction } from '../deploy-runner/action.ts';
-import { type ActionState, actionStates, deployNames, deployRoot } from '../deploy-runner/layout.ts';
+import { parseAction } from '../../deploy-runner/action.ts';
+import { type ActionState, actionStates, deployNames, deployRoot } from '../../deploy-runner/layout.ts';
 import {
   actionFileName,
   maxActionBytes,
   nodeNamePattern,
   parseActionFileName,
-} from '../deploy-runner/names.ts';
-import { describeError, InputError, systemErrorCode } from '../errors.ts';
-import { type HeldDirectory, withDirectory } from '../state/held-directory.ts';
-import type { Found, FoundState, Handed } from './facts.ts';
+} from '../../deploy-runner/names.ts';
+import { describeError, InputError, systemErrorCode } from '../../errors.ts';
+import { type HeldDirectory, withDirectory } from '../../state/held-directory.ts';
+import { listEntries, mostNames, type OpenedEntry, openEntry } from '../open.ts';
+import type { Found, FoundState, Handed } from './found.ts';
 
-/** Of a directory: names alone cost little, and what is no action's must not hide those that are. */
-const mostNames = 200_000;
 /** More is no list of work for people; the executor comes again. */
 const mostActions = 5000;
 

@@ -1,9 +1,9 @@
 // Where the control side is, on a machine that has one.
 import { stat } from 'node:fs/promises';
-import { requireSection } from '../config/rules.ts';
-import type { Context } from '../context.ts';
-import { ConfigError, systemErrorCode } from '../errors.ts';
-import { fileError } from '../state/file-error.ts';
+import { requireSection } from '../../config/rules.ts';
+import type { Context } from '../../context.ts';
+import { ConfigError, systemErrorCode } from '../../errors.ts';
+import { fileError } from '../../state/file-error.ts';
 
 /** Throws ConfigError where the control side is off, or its directory is not there: a tree is not made up. */
 export async function requireRoot({ config }: Pick<Context, 'config'>): Promise<string> {
