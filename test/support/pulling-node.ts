@@ -55,7 +55,7 @@ export function makePullingNode(sshd: Sshd, over: Readonly<Record<string, string
   };
 }
 
-export function renderAction(actionId: string, over: Readonly<Record<string, unknown>> = {}): string {
+function renderAction(actionId: string, over: Readonly<Record<string, unknown>> = {}): string {
   return JSON.stringify({
     ...{ action_id: actionId, type: 'redeploy', node: 'web-1', service: 'blog', status: 'approved' },
     transition_history: [{ from: 'pending', to: 'approved', timestamp: 1_790_000_000, by: 'operator-tg-7' }],

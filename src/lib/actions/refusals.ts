@@ -15,7 +15,7 @@ type Paths = MarkerContext['paths'];
 
 const dayMs = 24 * 60 * 60_000;
 
-export const refusalLimits = { most: 10_000, keptMs: 30 * dayMs };
+const refusalLimits = { most: 10_000, keptMs: 30 * dayMs };
 
 const readsAtOnce = 16;
 

@@ -3,7 +3,7 @@
 import { asDirectory } from './place.ts';
 
 /** What `listing.ts` reads. */
-export const entryFormat = '|%i|%n';
+const entryFormat = '|%i|%n';
 
 /** No byte either way for so long. rsync does not always notice by itself; ssh and our own deadline do. */
 const idleSeconds = 30;
