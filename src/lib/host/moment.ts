@@ -1,8 +1,10 @@
 // When something was, by the wall clock and by the one that nobody sets: the first may be put forward or back meanwhile, the second
 // begins anew with each boot.
 import { readFile } from 'node:fs/promises';
+import type { Paths } from '../config/paths.ts';
 import type { Clock } from '../time.ts';
-import { readBootId } from './processes.ts';
+import { requireBootId } from './boot.ts';
+import { readBootId, readStartTime } from './processes.ts';
 
 export type Moment = {
   atMs: number;
@@ -10,11 +12,23 @@ export type Moment = {
   boot?: { id: string; uptimeMs: number };
 };
 
-export async function readMoment(clock: Pick<Clock, 'now'>): Promise<Moment> {
+/** With `paths` the boot is the same one in a sandbox and outside of it. */
+export async function readMoment(clock: Pick<Clock, 'now'>, paths?: Pick<Paths, 'runDir'>): Promise<Moment> {
   const atMs = clock.now().getTime();
+  const uptimeMs = await readUptime();
+  const id = paths === undefined ? readBootId() : requireBootId(paths);
+  const boot = { id: await id.catch(() => undefined), uptimeMs };
+  return boot.id === undefined || Number.isNaN(uptimeMs)
+    ? { atMs }
+    : { atMs, boot: { ...boot, id: boot.id } };
+}
+
+const tickMs = 10;
+
+/** Since the first process: in a container the kernel is up for longer. */
+async function readUptime(): Promise<number> {
   const text = await readFile('/proc/uptime', 'utf8').catch(() => '');
-  const uptimeMs = Number.parseFloat(text) * 1000;
-  return Number.isNaN(uptimeMs) ? { atMs } : { atMs, boot: { id: await readBootId(), uptimeMs } };
+  return Math.max(0, Number.parseFloat(text) * 1000 - Number(readStartTime(1) ?? 0) * tickMs);
 }
 
 /** Within one boot whatever the wall clock was set to, across boots by it; never below 0. Pure. */

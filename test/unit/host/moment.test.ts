@@ -1,5 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
+import { requireBootId } from '../../../src/lib/host/boot.ts';
 import { elapsedMs, type Moment, readMoment } from '../../../src/lib/host/moment.ts';
+import { systemClock } from '../../../src/lib/time.ts';
+import { makeTempDir } from '../../support/temp.ts';
 
 const hourMs = 3_600_000;
 
@@ -13,6 +17,18 @@ describe('a moment', () => {
       boot: { id: expect.stringMatching(/^[0-9a-f-]{36}$/), uptimeMs: expect.any(Number) },
     });
     expect(second.boot?.uptimeMs).toBeGreaterThanOrEqual(first.boot?.uptimeMs ?? Number.NaN);
+  });
+
+  it('is of the boot that a mark names, which a sandbox sees as well, and counts from its first process', async () => {
+    const runDir = makeTempDir();
+    const { boot } = await readMoment(systemClock, { runDir });
+    expect(boot?.id).toBe(await requireBootId({ runDir }));
+    const sinceFirst = spawnSync('ps', ['-o', 'etimes=', '-p', '1'], { encoding: 'utf8' }).stdout;
+    expect(Math.abs((boot?.uptimeMs ?? Number.NaN) - Number(sinceFirst) * 1000)).toBeLessThan(5_000);
+  });
+
+  it('is of no boot where none can be told', async () => {
+    expect((await readMoment(systemClock, { runDir: '/dev/null/run' })).boot).toBe(undefined);
   });
 });
 
