@@ -3,10 +3,11 @@
 import { isStill, removeEntry } from '../actions/leave.ts';
 import { type ActionEnd, closeKey } from '../actions/markers.ts';
 import { refuseAction, reportEnd, tellEnd, tellUnmarked } from '../actions/results.ts';
+import { buildDeployMark } from '../deploy-runner/script.ts';
 import { killGraceMs } from '../deploy-runner/times.ts';
 import { ReeveError, StepError } from '../errors.ts';
 import { findBootId } from '../host/boot.ts';
-import { endGroup, type ProcessName } from '../host/processes.ts';
+import { endGroup, endMarked, type ProcessName } from '../host/processes.ts';
 import { performDeploy } from './perform.ts';
 import type { Session } from './session.ts';
 import type { Step } from './steps.ts';
@@ -52,7 +53,7 @@ async function settle(session: Session, { key, marker, reason }: Settle): Promis
   // The digest is of no use for people.
   const about = marker ?? { actionId: key.slice(0, -65), key, actionType: 'redeploy', run: ctx.runId };
   const started = marker?.state.kind === 'started' ? marker.state : undefined;
-  if (started?.group !== undefined) await endLeft(session, about.actionId, started.group);
+  if (started !== undefined) await endLeft(session, about, started.group);
   const end: ActionEnd = {
     ...{ outcome: 'unknown', endedAt: ctx.clock.now().toISOString(), reason },
     ...(started === undefined ? {} : { startedAt: started.startedAt }),
@@ -62,13 +63,20 @@ async function settle(session: Session, { key, marker, reason }: Settle): Promis
 }
 
 /**
- * What the script has left. Throws while some of it is there: nothing is deployed beside it. What nobody can tell is not looked for: what
- * is left by a script that was killed itself, and by one whose marker did not name it yet. Of a unit that is systemd's to end.
+ * What the script has left. Throws while some of it is there: nothing is deployed beside it. A script that runs as another user may be
+ * known by its group alone, which goes by its leader; of a unit all of this is systemd's to end.
  */
-async function endLeft({ ctx }: Session, actionId: string, script: ProcessName): Promise<void> {
+async function endLeft(
+  { ctx }: Session,
+  { actionId, run, key }: { actionId: string; run: string; key: string },
+  script: ProcessName | undefined,
+): Promise<void> {
+  const options = { graceMs: killGraceMs, clock: ctx.clock };
   const bootNow = await findBootId(ctx.paths);
-  const isOver = await endGroup(script, bootNow, { graceMs: killGraceMs, clock: ctx.clock });
-  if (!isOver) throw new StepError(`cannot end what ${actionId} has left: process group ${script.pid} stays`);
+  const isGroupOver = script === undefined || (await endGroup(script, bootNow, options));
+  const [[name, value] = []] = Object.entries(buildDeployMark({ run, key }));
+  const isOver = (await endMarked(`${name}=${value}`, options)) && isGroupOver;
+  if (!isOver) throw new StepError(`cannot end what ${actionId} has left: some of it stays`);
 }
 
 /** Told by each run, as long as it is so. */

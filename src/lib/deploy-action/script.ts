@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { type Marker, writeMarker } from '../actions/markers.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import { childEnvironment } from '../config/environment.ts';
-import { buildDeployArgs, buildDeployEnv } from '../deploy-runner/script.ts';
+import { buildDeployArgs, buildDeployEnv, buildDeployMark } from '../deploy-runner/script.ts';
 import { killGraceMs } from '../deploy-runner/times.ts';
 import { ConfigError, describeError } from '../errors.ts';
 import { requireBootId } from '../host/boot.ts';
@@ -28,7 +28,7 @@ export async function runScript(session: Session, marker: Marker, service: strin
     const spec = {
       argv: [findScript(actions), ...buildDeployArgs(service)] as const,
       dir: checkout,
-      env: { ...childEnvironment(), ...env, ...buildDeployEnv(actions) },
+      env: { ...childEnvironment(), ...env, ...buildDeployEnv(actions), ...buildDeployMark(marker) },
       ...(ids === undefined ? {} : { user: ids }),
     };
     return await runCommand(spec, {

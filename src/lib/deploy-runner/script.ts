@@ -23,6 +23,11 @@ export function buildDeployEnv({ node, checkout, config, verifyTimeoutMs }: Depl
   };
 }
 
+/** What the script and all that it starts is known by, should it be left alone. */
+export function buildDeployMark({ run, key }: { run: string; key: string }) {
+  return { REEVE_ACTION: `${run}/${key}` };
+}
+
 const steps: Readonly<Record<number, string>> = {
   1: 'preflight',
   2: 'gate',

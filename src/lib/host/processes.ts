@@ -56,33 +56,86 @@ const unkillableMs = 10_000;
 
 /**
  * Ends what the process leads, and is over when all of that is gone. Only in the boot that it is of, and only while it is there itself:
- * else the number may be another's. False where something is left. `graceMs`: between SIGTERM and SIGKILL; 0: SIGKILL at once.
+ * else the number may be another's. False where something is left.
  */
 export async function endGroup(
   leader: ProcessName,
   bootNow: string | undefined,
-  { graceMs, clock }: { graceMs: number; clock: Pick<Clock, 'sleep'> },
+  options: EndOptions,
 ): Promise<boolean> {
   if (bootNow === undefined || !isAlive(leader, bootNow)) return true;
   const { pid, startTime } = leader;
   // As long as one of the group is there nobody gets its number: whoever has it now as his own is a stranger, and so is that group.
   const isLeft = (): boolean => [startTime, undefined].includes(readStartTime(pid)) && isGroup(pid);
-  const isOverWithin = async (limitMs: number): Promise<boolean> => {
+  return await endWhatIsLeft(isLeft, (signal) => signalGroup(pid, signal), options);
+}
+
+/**
+ * Ends whatever was given this variable, or has it from who was, and is over when all of that is gone: also what is left of a group
+ * without its leader, and what has left the group. Whose environment is not ours to read is not among them. False where something is left.
+ */
+export async function endMarked(variable: string, options: EndOptions): Promise<boolean> {
+  const isLeft = (): boolean => findMarked(variable).length > 0;
+  if (!isLeft()) return true;
+  const signalAll = (signal: NodeJS.Signals): void => {
+    for (const pid of findMarked(variable)) signalProcess(pid, signal);
+  };
+  return await endWhatIsLeft(isLeft, signalAll, options);
+}
+
+type EndOptions = {
+  /** Between SIGTERM and SIGKILL; 0: SIGKILL at once. */
+  graceMs: number;
+  clock: Pick<Clock, 'sleep'>;
+};
+
+async function endWhatIsLeft(
+  isLeft: () => boolean,
+  signalAll: (signal: NodeJS.Signals) => unknown,
+  { graceMs, clock }: EndOptions,
+): Promise<boolean> {
+  const isOverWithin = async (limitMs: number, signal?: NodeJS.Signals): Promise<boolean> => {
     const lastMs = performance.now() + limitMs;
-    while (isLeft() && performance.now() < lastMs) await clock.sleep(lookMs);
+    while (isLeft() && performance.now() < lastMs) {
+      if (signal !== undefined) signalAll(signal);
+      await clock.sleep(lookMs);
+    }
     return !isLeft();
   };
   if (graceMs > 0) {
-    signalGroup(pid, 'SIGTERM');
+    signalAll('SIGTERM');
     if (await isOverWithin(graceMs)) return true;
   }
-  signalGroup(pid, 'SIGKILL');
-  return await isOverWithin(unkillableMs);
+  // What is killed may have started another one right before.
+  return await isOverWithin(unkillableMs, 'SIGKILL');
+}
+
+function findMarked(variable: string): number[] {
+  return listPids().filter((pid) => {
+    if (pid === process.pid) return false;
+    try {
+      return `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`.includes(`\0${variable}\0`);
+    } catch {
+      return false;
+    }
+  });
+}
+
+function signalProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+function listPids(): number[] {
+  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
 }
 
 /** Whether any process of the group does something. */
 function isGroup(group: number): boolean {
-  return readdirSync('/proc').some((name) => /^\d+$/.test(name) && readGroup(Number(name)) === group);
+  return listPids().some((pid) => readGroup(pid) === group);
 }
 
 /** Another one after each boot. */

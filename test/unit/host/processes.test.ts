@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import {
   endGroup,
+  endMarked,
   isAlive,
   nameProcess,
   type ProcessName,
@@ -69,5 +71,30 @@ describe('ending what a process leads', () => {
     const earlier = { ...leader, startTime: '1' };
     expect(await endGroup(earlier, 'boot-1', { ...gone, graceMs: 0 })).toBe(true);
     expect(isAlive(leader, 'boot-1')).toBe(true);
+  });
+});
+
+describe('ending what has a mark', () => {
+  it('finds all that has it, also without its leader and out of its group, and nothing else', async () => {
+    const mark = `REEVE_TEST_MARK=${randomUUID()}`;
+    const loop = 'while :; do sleep 0.05; done';
+    const marked = `env ${mark} sh -c 'setsid sh -c "echo \\$\\$; ${loop}" & wait' & wait`;
+    const { leader, said } = await startGroup(marked);
+    const other = await startGroup(`env ${mark}0 sh -c 'echo here; ${loop}'`);
+    expect(await endMarked(mark, { ...gone, graceMs: 100 })).toBe(true);
+    expect(readStartTime(Number(said))).toBeUndefined();
+    expect([readStartTime(other.leader.pid) !== undefined, await endMarked(mark, gone)]).toEqual([
+      true,
+      true,
+    ]);
+    expect(leader.pid).not.toBe(Number(said));
+  });
+
+  it('kills what does not end by itself', async () => {
+    const mark = `REEVE_TEST_MARK=${randomUUID()}`;
+    const body = `trap "" TERM; echo \\$\\$; while :; do sleep 0.05; done`;
+    const { said } = await startGroup(`env ${mark} sh -c "${body.replaceAll('"', '\\"')}"`);
+    expect(await endMarked(mark, { ...gone, graceMs: 100 })).toBe(true);
+    expect(readStartTime(Number(said))).toBeUndefined();
   });
 });
