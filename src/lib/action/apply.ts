@@ -9,7 +9,7 @@ import { type MoveEnd, moveAction } from './move.ts';
 import type { DispatchStep, FinishStep, RefuseStep, WithdrawStep } from './steps.ts';
 import { addTransition } from './transition.ts';
 
-type ApplyContext = Pick<Context, 'clock'> & { root: string };
+type ApplyContext = Pick<Context, 'clock' | 'paths'> & { root: string };
 
 /**
  * The node's file comes first: killed after it, the action is still approved, and the next run writes the same bytes, which are
@@ -17,7 +17,7 @@ type ApplyContext = Pick<Context, 'clock'> & { root: string };
  */
 export async function applyDispatch(ctx: ApplyContext, { found, key }: DispatchStep): Promise<void> {
   const { bytes, action } = found;
-  const moment = await readMoment(ctx.clock);
+  const moment = await readMoment(ctx);
   const text = addTransition(bytes, {
     ...{ from: 'approved', to: 'running', timestamp: toSeconds(new Date(moment.atMs)), by: 'system' },
     ...{ key, clock: renderClock(moment) },

@@ -36,7 +36,7 @@ export async function runExecutor(ctx: Context, { waitMs, ...parts }: ExecutorOp
 }
 
 async function planSettleNow(ctx: Context, root: string): Promise<Step[]> {
-  return planSettle(await gatherSettle(ctx, root), await readMoment(ctx.clock));
+  return planSettle(await gatherSettle(ctx, root), await readMoment(ctx));
 }
 
 async function planDispatchNow(ctx: Context, root: string): Promise<Step[]> {
@@ -58,7 +58,7 @@ async function doAll(ctx: Context, root: string, plan: () => Promise<Step[]>): P
       done.push({ step, outcome: step.isTrouble === true ? 'trouble' : 'waits' });
       continue;
     }
-    const error = await applyStep({ clock: ctx.clock, root }, step).then(() => undefined, describeError);
+    const error = await applyStep({ ...ctx, root }, step).then(() => undefined, describeError);
     done.push({ step, ...(error === undefined ? { outcome: 'done' } : { outcome: 'failed', error }) });
     await noteHistory(ctx, toNote(step, error));
   }
@@ -66,7 +66,7 @@ async function doAll(ctx: Context, root: string, plan: () => Promise<Step[]>): P
 }
 
 async function applyStep(
-  ctx: { clock: Context['clock']; root: string },
+  ctx: Context & { root: string },
   step: Exclude<Step, { kind: 'wait' }>,
 ): Promise<void> {
   switch (step.kind) {

@@ -22,7 +22,7 @@ export async function noteArrival({ paths, clock }: MarkerContext, key: string):
   const staged = newStagingPath(arrivals);
   try {
     await ensureDirectory(arrivals);
-    await writeFileAtomic(staged, renderStateDocument(arrivalDocument, await readMoment(clock, paths)));
+    await writeFileAtomic(staged, renderStateDocument(arrivalDocument, await readMoment({ clock, paths })));
     await link(staged, path);
     await syncDirectory(arrivals);
   } catch (error) {
@@ -34,7 +34,7 @@ export async function noteArrival({ paths, clock }: MarkerContext, key: string):
 
 /** How long it has waited here. What is wrong with the note is told, and its file tells instead. */
 export async function readWaitedMs(ctx: MarkerContext, key: string, name: EntryName): Promise<number> {
-  const now = await readMoment(ctx.clock, ctx.paths);
+  const now = await readMoment(ctx);
   return waitedMs((await readArrival(ctx, key)) ?? (await readFileMoment(name)) ?? now, now);
 }
 

@@ -101,7 +101,7 @@ export async function gatherControl(
     lookAtDirectory(join(root, 'deploy'), 'deploy'),
     lookAtDirectory(eventsRoot(root), '../events'),
   ]);
-  return { root, directories, survey: await surveyControl({ ...actions, root }, base.clock) };
+  return { root, directories, survey: await surveyControl({ ...actions, root }, base) };
 }
 
 async function lookAtDirectory(path: string, name: string): Promise<TreeDirectory> {

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { Paths } from '../config/paths.ts';
 import type { Clock } from '../time.ts';
 import { requireBootId } from './boot.ts';
-import { readBootId, readStartTime } from './processes.ts';
+import { readStartTime } from './processes.ts';
 
 export type Moment = {
   atMs: number;
@@ -12,15 +12,15 @@ export type Moment = {
   boot?: { id: string; uptimeMs: number };
 };
 
-/** With `paths` the boot is the same one in a sandbox and outside of it. */
-export async function readMoment(clock: Pick<Clock, 'now'>, paths?: Pick<Paths, 'runDir'>): Promise<Moment> {
+/** The boot is the same one in a sandbox and outside of it. `findBootId` for `readBoot` leaves no mark of it. */
+export async function readMoment(
+  { clock, paths }: { clock: Pick<Clock, 'now'>; paths: Pick<Paths, 'runDir'> },
+  readBoot: (paths: Pick<Paths, 'runDir'>) => Promise<string | undefined> = requireBootId,
+): Promise<Moment> {
   const atMs = clock.now().getTime();
   const uptimeMs = await readUptime();
-  const id = paths === undefined ? readBootId() : requireBootId(paths);
-  const boot = { id: await id.catch(() => undefined), uptimeMs };
-  return boot.id === undefined || Number.isNaN(uptimeMs)
-    ? { atMs }
-    : { atMs, boot: { ...boot, id: boot.id } };
+  const id = await readBoot(paths).catch(() => undefined);
+  return id === undefined || Number.isNaN(uptimeMs) ? { atMs } : { atMs, boot: { id, uptimeMs } };
 }
 
 const tickMs = 10;

@@ -75,7 +75,7 @@ async function readControl(ctx: Context, actions: ActionsConfig & { root: string
   const { root } = actions;
   try {
     await requireRoot(ctx);
-    const { pending, approved, running, late } = await surveyControl(actions, ctx.clock);
+    const { pending, approved, running, late } = await surveyControl(actions, ctx);
     return { root, pending, approved, running, late: late.map(({ id }) => id) };
   } catch (error) {
     if (!(error instanceof ReeveError)) throw error;

@@ -40,7 +40,10 @@ async function dispatchLate(host: ControlHost, meanwhile: () => void): Promise<s
   meanwhile();
   const key = markerKey(found.action, found.bytes);
   const step = { kind: 'dispatch', found, key, reason: 'approved' } as const;
-  const ctx = { root: host.root, clock: { now: () => new Date() } } as Parameters<typeof applyDispatch>[0];
+  const ctx = {
+    ...{ root: host.root, clock: { now: () => new Date() } },
+    paths: { runDir: join(host.dir, 'run') },
+  } as Parameters<typeof applyDispatch>[0];
   return await applyDispatch(ctx, step).then(
     () => 'done',
     (error: Error) => error.message,

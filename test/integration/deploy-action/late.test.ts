@@ -14,7 +14,10 @@ const longest = { timeout: '770s' };
 /** As if it had been handed over so long ago. */
 async function age(node: ActionsNode, path: string, seconds: number): Promise<void> {
   const bytes = readFileSync(path);
-  const { atMs, boot } = await readMoment(systemClock, { runDir: node.env['REEVE_RUN'] ?? '' });
+  const { atMs, boot } = await readMoment({
+    clock: systemClock,
+    paths: { runDir: node.env['REEVE_RUN'] ?? '' },
+  });
   const ms = seconds * 1000;
   const since = {
     atMs: atMs - ms,

@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { requireBootId } from '../../../src/lib/host/boot.ts';
+import { findBootId, requireBootId } from '../../../src/lib/host/boot.ts';
 import { elapsedMs, type Moment, readMoment } from '../../../src/lib/host/moment.ts';
 import { systemClock } from '../../../src/lib/time.ts';
 import { makeTempDir } from '../../support/temp.ts';
@@ -10,8 +12,9 @@ const hourMs = 3_600_000;
 describe('a moment', () => {
   it('is by the clock that is asked, and by how long this machine is up', async () => {
     const clock = { now: () => new Date(5) };
-    const first = await readMoment(clock);
-    const second = await readMoment(clock);
+    const ctx = { clock, paths: { runDir: makeTempDir() } };
+    const first = await readMoment(ctx);
+    const second = await readMoment(ctx);
     expect(first).toEqual({
       atMs: 5,
       boot: { id: expect.stringMatching(/^[0-9a-f-]{36}$/), uptimeMs: expect.any(Number) },
@@ -21,14 +24,18 @@ describe('a moment', () => {
 
   it('is of the boot that a mark names, which a sandbox sees as well, and counts from its first process', async () => {
     const runDir = makeTempDir();
-    const { boot } = await readMoment(systemClock, { runDir });
+    const { boot } = await readMoment({ clock: systemClock, paths: { runDir } });
     expect(boot?.id).toBe(await requireBootId({ runDir }));
     const sinceFirst = spawnSync('ps', ['-o', 'etimes=', '-p', '1'], { encoding: 'utf8' }).stdout;
     expect(Math.abs((boot?.uptimeMs ?? Number.NaN) - Number(sinceFirst) * 1000)).toBeLessThan(5_000);
   });
 
   it('is of no boot where none can be told', async () => {
-    expect((await readMoment(systemClock, { runDir: '/dev/null/run' })).boot).toBe(undefined);
+    const read = async (runDir: string, readBoot = requireBootId as typeof findBootId) =>
+      (await readMoment({ clock: systemClock, paths: { runDir } }, readBoot)).boot;
+    expect(await read('/dev/null/run')).toBe(undefined);
+    const runDir = join(makeTempDir(), 'run');
+    expect([await read(runDir, findBootId), existsSync(runDir)]).toEqual([undefined, false]);
   });
 });
 

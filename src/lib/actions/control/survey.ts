@@ -2,6 +2,7 @@
 import type { ActionsConfig } from '../../config/config.ts';
 import type { Context } from '../../context.ts';
 import { usualResultMs } from '../../deploy-runner/times.ts';
+import { findBootId } from '../../host/boot.ts';
 import { elapsedMs, readMoment } from '../../host/moment.ts';
 import { readDispatch, redeployType } from './found.ts';
 import { countActions, readState } from './tree.ts';
@@ -20,14 +21,14 @@ export async function surveyControl(
     root,
     resultTimeoutMs: timeoutMs = usualResultMs,
   }: Pick<ActionsConfig, 'resultTimeoutMs'> & { root: string },
-  clock: Context['clock'],
+  ctx: Pick<Context, 'clock' | 'paths'>,
 ): Promise<ControlSurvey> {
   const [pending, approved, running] = await Promise.all([
     countActions(root, 'pending'),
     countActions(root, 'approved'),
     readState(root, 'running'),
   ]);
-  const now = await readMoment(clock);
+  const now = await readMoment(ctx, findBootId);
   const late = running.found.flatMap((found) => {
     if (found.kind === 'refused' || found.action.type !== redeployType) return [];
     const waitedMs = elapsedMs(readDispatch(found, new Date(now.atMs)).since, now);
