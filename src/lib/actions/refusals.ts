@@ -15,7 +15,10 @@ type Paths = MarkerContext['paths'];
 
 const dayMs = 24 * 60 * 60_000;
 
-const refusalLimits = { most: 10_000, keptMs: 30 * dayMs };
+/** `at`: in milliseconds since 1970. */
+export type Refusal = { key: string; at: number };
+
+export const refusalLimits = { most: 10_000, keptMs: 30 * dayMs };
 
 const readsAtOnce = 16;
 
@@ -43,10 +46,9 @@ export type Source = {
  */
 export async function sweepRefusals(
   ctx: MarkerContext,
-  { keys, isWhole }: Source,
-  { most, keptMs } = refusalLimits,
+  refusals: readonly Refusal[],
+  { keys, isWhole, most, keptMs }: Source & typeof refusalLimits,
 ): Promise<void> {
-  const refusals = await listRefusals(ctx);
   const now = ctx.clock.now().getTime();
   const waiting = await listNames(actionPlaces(ctx.paths).inbox);
   // What waits has its marker asked for once more.
@@ -70,8 +72,13 @@ async function forget(ctx: MarkerContext, key: string): Promise<void> {
   });
 }
 
+/** Of one day. A time that is ahead by more says that the clock was wrong. */
+export function countRecent(refusals: readonly Refusal[], now: Date): number {
+  return refusals.filter(({ at }) => Math.abs(now.getTime() - at) < dayMs).length;
+}
+
 /** Oldest first. */
-async function listRefusals({ paths }: { paths: Paths }): Promise<{ key: string; at: number }[]> {
+export async function readRefusals({ paths }: { paths: Paths }): Promise<Refusal[]> {
   const { refusals } = actionPlaces(paths);
   const keys = [...(await listNames(refusals))].filter((name) => markerKeyPattern.test(name));
   const dated = await mapBounded(keys, readsAtOnce, async (key) => {

@@ -21,6 +21,6 @@ export type PullFacts = {
   left: readonly LeftEntry[];
   /** All names at the source. Undefined where the list is not known to be whole: then nothing is gone. */
   listed: ReadonlySet<string> | undefined;
-  /** How many are in the inbox and in the outbox. */
-  waiting: { actions: number; results: number };
+  /** How many are in the inbox and in the outbox, and how many were refused within a day. */
+  waiting: { actions: number; results: number; refused: number };
 };

@@ -4,6 +4,7 @@ import { type Entry, readEntry } from '../actions/entry.ts';
 import { hasMarker, type MarkerContext } from '../actions/markers.ts';
 import { type EntryName, listEntries } from '../actions/open.ts';
 import { actionPlaces } from '../actions/places.ts';
+import { countRecent, type Refusal } from '../actions/refusals.ts';
 import { listResults } from '../actions/spool.ts';
 import { mapBounded } from '../bounded.ts';
 import { contentKey } from '../deploy-runner/key.ts';
@@ -50,9 +51,16 @@ export async function gatherLeft(ctx: MarkerContext, left: readonly LeftEntry[])
   });
 }
 
-export async function countWaiting(ctx: MarkerContext): Promise<PullFacts['waiting']> {
+export async function countWaiting(
+  ctx: MarkerContext,
+  refusals: readonly Refusal[],
+): Promise<PullFacts['waiting']> {
   const { names } = await listEntries(actionPlaces(ctx.paths).inbox, mostWaiting);
-  return { actions: names.length, results: (await listResults(ctx)).length };
+  const results = await listResults(ctx);
+  return {
+    ...{ actions: names.length, results: results.length },
+    refused: countRecent(refusals, ctx.clock.now()),
+  };
 }
 
 /** It is made anew by each pull: whoever waits for its name is told by what rsync says of the source. */

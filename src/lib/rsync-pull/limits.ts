@@ -8,3 +8,6 @@ export const mostWaiting = 500;
 
 /** Each has a marker and a result: more wait for the next pull. */
 export const mostRefusals = 200;
+
+/** Each has a line in the history, which keeps a month: nothing more is taken until the next day. */
+export const mostRefusalsDaily = 2_000;

@@ -2,7 +2,7 @@
 // gone at the source goes from the mirror. Whether an action is one for this node is asked by whoever performs it. Pure.
 import type { LeftEntry, PulledEntry, PullFacts } from './facts.ts';
 import { identifyLeft } from './keys.ts';
-import { mostRefusals, mostWaiting } from './limits.ts';
+import { mostRefusals, mostRefusalsDaily, mostWaiting } from './limits.ts';
 import type { PullStep } from './steps.ts';
 
 export type PullPlan = {
@@ -20,10 +20,10 @@ export function planPull({ entries, left, listed, waiting }: PullFacts): PullPla
     ...entries.flatMap((entry) => planEntry(entry)),
     ...left.flatMap((entry) => refuseLeft(entry)),
   ];
-  // Results leave before more is taken that makes some.
-  const room = waiting.results >= mostWaiting ? 0 : mostWaiting - waiting.actions;
-  const handOvers = takeFirst(news, 'hand-over', room);
-  const refusals = takeFirst(news, 'refuse', waiting.results >= mostWaiting ? 0 : mostRefusals);
+  // Results leave before more is taken that makes some. What is handed over may be refused as well.
+  const isFull = waiting.results >= mostWaiting || waiting.refused >= mostRefusalsDaily;
+  const handOvers = takeFirst(news, 'hand-over', isFull ? 0 : mostWaiting - waiting.actions);
+  const refusals = takeFirst(news, 'refuse', isFull ? 0 : mostRefusals);
   const drops = entries.flatMap((entry) => planDrop(entry, listed));
   return {
     steps: [...handOvers, ...refusals, ...drops],

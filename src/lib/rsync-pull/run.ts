@@ -1,6 +1,6 @@
 // One pull of this node's actions and one push of its results, under the lock. Neither keeps the other from its work; the node asks
 // and sends, and nobody ever connects to it.
-import { sweepRefusals } from '../actions/refusals.ts';
+import { type Refusal, readRefusals, refusalLimits, sweepRefusals } from '../actions/refusals.ts';
 import { findNews, readStrays, type Strays, summarizeStrays, writeStrays } from '../actions/strays.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import { requireActionsNode } from '../config/rules.ts';
@@ -43,13 +43,11 @@ type Pulled = Omit<Applied, 'errors'> & {
 async function pullActions(ctx: Context, actions: ActionsConfig): Promise<Pulled> {
   const { listed, left, errors } = await updateMirror(ctx, actions);
   const mirror = await gatherMirror(ctx);
-  const waiting = await countWaiting(ctx);
+  const refusals = await readRefusals(ctx);
+  const waiting = await countWaiting(ctx, refusals);
   const plan = planPull({ listed, left: await gatherLeft(ctx, left), entries: mirror.entries, waiting });
-  const swept = await sweep(
-    ctx,
-    plan.keys,
-    listed !== undefined && errors.length + mirror.errors.length === 0,
-  );
+  const isWhole = listed !== undefined && errors.length + mirror.errors.length === 0;
+  const swept = await sweep(ctx, refusals, { keys: plan.keys, isWhole });
   const applied = await applyPull(ctx, actions, plan.steps);
   if (applied.handedOver.length > 0) await wakeDeploys(ctx);
   if (plan.postponed > 0) ctx.log.warning(describePostponed(plan.postponed));
@@ -66,8 +64,12 @@ function pulledNothing(error: unknown): Pulled {
 }
 
 /** Before anything is refused, so that what is refused without end stays within its bounds. */
-async function sweep(ctx: Context, keys: ReadonlySet<string>, isWhole: boolean): Promise<unknown[]> {
-  return await sweepRefusals(ctx, { keys, isWhole }).then(
+async function sweep(
+  ctx: Context,
+  refusals: readonly Refusal[],
+  source: { keys: ReadonlySet<string>; isWhole: boolean },
+): Promise<unknown[]> {
+  return await sweepRefusals(ctx, refusals, { ...source, ...refusalLimits }).then(
     () => [],
     (error: unknown) => [error],
   );

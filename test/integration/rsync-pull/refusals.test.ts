@@ -1,7 +1,8 @@
 // What is refused at the source: told once for each that is really there, in parts where there is too much, and not kept for ever.
-import { readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { contentKey } from '../../../src/lib/deploy-runner/key.ts';
 import { collectAfterAll } from '../../support/after-all.ts';
 import { makePullingNode, type PullingNode } from '../../support/pulling-node.ts';
 import { type Sshd, startSshd } from '../../support/sshd.ts';
@@ -64,6 +65,24 @@ describe('without end (D46)', () => {
     expect(await node.pull()).toMatchObject({ json: { handedOver: [], postponed: 20 } });
     expect(readdirSync(node.far.events)).toHaveLength(210);
     expect(await node.pull()).toMatchObject({ status: 0, json: { refused: [], postponed: 20 } });
+  });
+
+  it('ends for the day where 2000 were refused, and goes on on the next', async () => {
+    const node = makePullingNode(sshd);
+    node.approve('redeploy-web-1-blog');
+    writeFileSync(join(node.far.deploy, 'broken-1.json'), '{');
+    const notes = node.path('refused-deploy-actions', '');
+    mkdirSync(notes, { recursive: true });
+    for (let count = 0; count < 2000; count += 1) writeFileSync(join(notes, contentKey('a', `${count}`)), '');
+    expect(await node.pull()).toMatchObject({
+      status: 0,
+      json: { handedOver: [], refused: [], postponed: 2 },
+    });
+    const yesterday = new Date(Date.now() - 25 * 60 * 60_000);
+    for (const note of readdirSync(notes)) utimesSync(join(notes, note), yesterday, yesterday);
+    expect(await node.pull()).toMatchObject({
+      json: { handedOver: [name], refused: ['broken-1.json'], postponed: 0 },
+    });
   });
 
   it('is not kept for ever: a refusal that is a month old goes when its file has gone', async () => {

@@ -5,6 +5,7 @@ import type { PulledEntry, PullFacts } from '../../../src/lib/rsync-pull/facts.t
 import { planPull } from '../../../src/lib/rsync-pull/plan.ts';
 
 const bytes = Buffer.from('{}');
+const none = { actions: 0, results: 0, refused: 0 };
 
 function nameOf(text: string): Entry['name'] {
   return { text, path: Buffer.from(`/staging/${text}`) };
@@ -35,8 +36,7 @@ function foreign(text: string, reason = "its name is no action's"): PulledEntry 
 }
 
 function plan(over: Partial<PullFacts>): ReturnType<typeof planPull> {
-  const waiting = { actions: 0, results: 0 };
-  return planPull({ entries: [], left: [], listed: undefined, waiting, ...over });
+  return planPull({ entries: [], left: [], listed: undefined, waiting: none, ...over });
 }
 
 describe('a plan of a pull', () => {
@@ -137,8 +137,8 @@ describe('a plan of a pull', () => {
 
     it('hands over no more than 500, with those that wait', () => {
       expect(kinds({ entries: actions })).toEqual([500, 0, 200]);
-      expect(kinds({ entries: actions, waiting: { actions: 499, results: 0 } })).toEqual([1, 0, 699]);
-      expect(kinds({ entries: actions, waiting: { actions: 900, results: 0 } })).toEqual([0, 0, 700]);
+      expect(kinds({ entries: actions, waiting: { ...none, actions: 499 } })).toEqual([1, 0, 699]);
+      expect(kinds({ entries: actions, waiting: { ...none, actions: 900 } })).toEqual([0, 0, 700]);
     });
 
     it('refuses no more than 200 at a time, and those first that were not refused before', () => {
@@ -151,11 +151,17 @@ describe('a plan of a pull', () => {
     });
 
     it('takes nothing that makes a result while 500 of them have not left', () => {
-      const waiting = { actions: 0, results: 500 };
+      const waiting = { ...none, results: 500 };
       expect(kinds({ entries: [...actions, ...refusals], waiting })).toEqual([0, 0, 1400]);
-      expect(kinds({ entries: [...actions, ...refusals], waiting: { actions: 0, results: 499 } })).toEqual([
+      expect(kinds({ entries: [...actions, ...refusals], waiting: { ...none, results: 499 } })).toEqual([
         500, 200, 700,
       ]);
+    });
+
+    it('takes nothing more on a day on which 2000 were refused', () => {
+      const entries = [...actions, ...refusals];
+      expect(kinds({ entries, waiting: { ...none, refused: 2000 } })).toEqual([0, 0, 1400]);
+      expect(kinds({ entries, waiting: { ...none, refused: 1999 } })).toEqual([500, 200, 700]);
     });
 
     it('knows of all that is there', () => {
