@@ -1,19 +1,17 @@
 // Reads the inbox, the markers and the checkout. Changes nothing.
-import { constants } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { readWaitedMs } from '../actions/arrivals.ts';
 import { type Entry, readEntry } from '../actions/entry.ts';
 import { listOpenKeys, type MarkerContext, readMarker } from '../actions/markers.ts';
 import { listEntries } from '../actions/open.ts';
 import { actionPlaces } from '../actions/places.ts';
+import { readServices } from '../actions/services.ts';
 import { mapBounded } from '../bounded.ts';
 import type { ActionsConfig } from '../config/config.ts';
-import { composeFile, servicesFile } from '../deploy-runner/layout.ts';
-import { maxServicesBytes, parseServices } from '../deploy-runner/services.ts';
+import { composeFile } from '../deploy-runner/layout.ts';
 import { findRoomMs } from '../deploy-runner/times.ts';
 import { describeError } from '../errors.ts';
 import { nodeTarget, readHolds } from '../hold/holds.ts';
-import { fileError } from '../state/file-error.ts';
 import { isBeingWritten } from '../state/staging.ts';
 import type { EntryFact, Facts } from './facts.ts';
 
@@ -41,7 +39,7 @@ export async function gatherFacts(
     marker: await readMarker(ctx, key),
   }));
   const isAsked = entries.some(({ entry }) => entry.kind === 'action');
-  const services = isAsked ? await readServices(checkout, node) : new Set<string>();
+  const services = isAsked ? await gatherServices(checkout, node) : new Set<string>();
   const holds = isAsked ? await readHolds(ctx.paths, ctx.clock.now(), ctx.log) : [];
   const hold = holds.find(({ target }) => target === nodeTarget);
   return {
@@ -70,27 +68,10 @@ async function isFile(path: string): Promise<boolean> {
   return about?.isFile() === true;
 }
 
-async function readServices(checkout: string, node: string): Promise<Facts['services']> {
+async function gatherServices(checkout: string, node: string): Promise<Facts['services']> {
   try {
-    return parseServices(await readText(servicesFile(checkout, node)));
+    return await readServices(checkout, node);
   } catch (error) {
     return { problem: `hosts/${node}/services.yaml cannot be used: ${describeError(error)}` };
-  }
-}
-
-async function readText(path: string): Promise<string> {
-  try {
-    // A pipe under its name must not hang the run.
-    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    try {
-      const about = await handle.stat();
-      if (!about.isFile()) throw new Error('it is no regular file');
-      if (about.size > maxServicesBytes) throw new Error(`it is larger than ${maxServicesBytes} bytes`);
-      return await handle.readFile('utf8');
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    throw fileError('read', path, error);
   }
 }

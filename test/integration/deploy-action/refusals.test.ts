@@ -68,6 +68,30 @@ describe('what is invalid', () => {
     expect([node.ran(), node.inbox()]).toEqual([[], []]);
   });
 
+  it('by a list that is a pipe or a device runs nothing, and by one that is a link does (D31)', async () => {
+    const node = makeActionsNode();
+    const list = join(node.root, 'checkout/hosts/vps/services.yaml');
+    for (const make of [
+      ['mkfifo', list],
+      ['mknod', list, 'c', '1', '5'],
+    ] as const) {
+      rmSync(list);
+      execFileSync(make[0], make.slice(1));
+      node.put(make[0] === 'mkfifo' ? 'web' : 'db');
+      expect((await node.reeve('deploy-action')).status).toBe(1);
+    }
+    expect(node.results().map(({ reason }) => reason)).toEqual([
+      expect.stringMatching(/cannot be used: cannot read .*services.yaml": it is a pipe$/),
+      expect.stringMatching(/cannot be used: cannot read .*services.yaml": it is a device$/),
+    ]);
+    rmSync(list);
+    node.write('checkout/hosts/common.yaml', 'services: [queue]\n');
+    symlinkSync('../common.yaml', list);
+    node.put('queue');
+    expect((await node.reeve('deploy-action')).status).toBe(0);
+    expect(node.ran()).toEqual(['queue']);
+  });
+
   it('by what it is leaves the inbox, whatever it is, and nothing outside is read or changed (D46, O64, O68)', async () => {
     const node = makeActionsNode();
     const canary = node.write('canary/redeploy-vps-web.json', JSON.stringify(anApprovedAction('web')), 0o600);
