@@ -2,11 +2,11 @@
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { surveyControl } from '../actions/control/survey.ts';
+import { readServices } from '../actions/services.ts';
 import { readStrays } from '../actions/strays.ts';
 import { surveyNode } from '../actions/survey.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import { actionStates, eventsRoot, servicesFile, stateDirectory } from '../deploy-runner/layout.ts';
-import { maxServicesBytes, parseServices } from '../deploy-runner/services.ts';
 import { describeError } from '../errors.ts';
 import { findProgram } from '../exec/find.ts';
 import { silentLog } from '../report/log.ts';
@@ -32,7 +32,7 @@ export async function gatherActions({ base, signal }: World, actions: ActionsCon
     surveyNode(ctx),
     readStrays(ctx),
     failureOf(findUser({ signal }, user)),
-    failureOf(checkServices(servicesFile(checkout, node))),
+    failureOf(readServices(checkout, node)),
   ]);
   return {
     ...{ node, timeoutMs, places, missingPrograms, survey, userProblem },
@@ -69,13 +69,6 @@ async function lookAtScript(path: string): Promise<{ path: string; isThere: bool
     () => false,
   );
   return { path, isThere: about?.isFile() === true, canRun };
-}
-
-async function checkServices(path: string): Promise<void> {
-  const about = await stat(path);
-  if (!about.isFile()) throw new Error('it is no regular file');
-  if (about.size > maxServicesBytes) throw new Error(`it is larger than ${maxServicesBytes} bytes`);
-  parseServices(await readFile(path, 'utf8'));
 }
 
 async function isDirectory(path: string): Promise<boolean> {
