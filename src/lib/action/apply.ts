@@ -44,7 +44,7 @@ export async function applyFinish(
 /** Bytes that are no action's stay as they are. */
 export async function applyRefuse(ctx: ApplyContext, { found, to, reason }: RefuseStep): Promise<void> {
   if (found.kind === 'refused') {
-    if (found.isFile) requireMoved(found, await moveAction({ root: ctx.root, found, to }));
+    if (found.isFile) requireMoved(found, await moveAction({ root: ctx.root, found, to, isUnread: true }));
     return;
   }
   const timestamp = toSeconds(ctx.clock.now());

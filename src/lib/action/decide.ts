@@ -12,7 +12,7 @@ import { writeWake } from '../publish/wake.ts';
 import { confirm } from '../report/confirm.ts';
 import { describeEffect, describeShortly, summarize } from './describe.ts';
 import { finishMoves, moveAction } from './move.ts';
-import { noteHistory } from './note.ts';
+import { noteHistory, warnOnce } from './note.ts';
 import { readOperator } from './operator.ts';
 import { addTransition, approvalTime } from './transition.ts';
 import { type Decision, requirePending } from './verdict.ts';
@@ -57,7 +57,7 @@ async function tellKnown(
   { root, request }: { root: string; request: DecideRequest },
 ): Promise<Outcome> {
   const work = async (): Promise<Outcome> => {
-    for (const trouble of await finishMoves(root)) ctx.log.warning(trouble);
+    for (const trouble of await finishMoves(root)) warnOnce(ctx, trouble);
     return await renderLost(root, request);
   };
   return await withLock(ctx, 'action', work, { waitMs: request.waitMs });
@@ -69,7 +69,7 @@ async function decideShown(
   { root, shown, request }: { root: string; shown: FoundAction; request: DecideRequest },
 ): Promise<Outcome> {
   const { id, to, reason } = request;
-  for (const trouble of await finishMoves(root)) ctx.log.warning(trouble);
+  for (const trouble of await finishMoves(root)) warnOnce(ctx, trouble);
   const everywhere = await readEverywhere(root, id);
   const current = requirePending(everywhere, { id, to });
   if ('known' in current) return renderKnown(current.known);

@@ -57,7 +57,7 @@ export async function isThere(directory: HeldDirectory, name: string): Promise<b
 }
 
 /** Of the name itself, wherever it may lead. */
-export async function lookAt(directory: HeldDirectory, name: string): Promise<Stats | undefined> {
+async function lookAt(directory: HeldDirectory, name: string): Promise<Stats | undefined> {
   try {
     return await lstat(directory.at(name));
   } catch (error) {

@@ -13,6 +13,7 @@ import { usualResultMs } from '../deploy-runner/times.ts';
 import { describeError, ReeveError } from '../errors.ts';
 import { readResults } from './events.ts';
 import type { Reported } from './facts.ts';
+import { warnOnce } from './note.ts';
 import type { DispatchFacts, SettleFacts, WithdrawFacts } from './plan.ts';
 
 type GatherContext = Pick<Context, 'log' | 'config' | 'clock'>;
@@ -54,10 +55,10 @@ export async function gatherSettle(ctx: GatherContext, root: string): Promise<Se
 }
 
 /** A directory that cannot be looked into is told, and keeps nothing else back. */
-export async function gatherWithdraw({ log }: GatherContext, root: string): Promise<WithdrawFacts> {
+export async function gatherWithdraw(ctx: GatherContext, root: string): Promise<WithdrawFacts> {
   const tell = (error: unknown): never[] => {
     if (!(error instanceof ReeveError)) throw error;
-    log.warning(describeError(error));
+    warnOnce(ctx, describeError(error));
     return [];
   };
   const facts: { handed: Handed; everywhere: readonly Found[] }[] = [];

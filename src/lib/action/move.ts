@@ -16,13 +16,13 @@ import { type HeldDirectory, withDirectory } from '../state/held-directory.ts';
 import {
   ignoreMissing,
   isThere,
-  lookAt,
   makeDirectory,
   removeDispatched,
   unlinkIfThere,
   writeDispatched,
   writeWhole,
 } from './files.ts';
+import { renameToFree } from './rename.ts';
 
 export type Move = {
   root: string;
@@ -30,6 +30,8 @@ export type Move = {
   to: ActionState;
   /** What the file says from then on; its own bytes where it stays as it is. */
   text?: string;
+  /** It is no action, so it replaces none. */
+  isUnread?: true;
   /** The node that is given the file's own bytes before the action has gone on, and not unless it goes on. */
   handOver?: string;
 };
@@ -63,40 +65,37 @@ async function moveBetween(source: HeldDirectory, target: HeldDirectory, move: M
   const { root, found, to, text } = move;
   const name = actionFileName(found.id);
   if (!finalStates.has(to) && (await isThere(target, name))) return 'taken';
-  const staged: Staged = { id: found.id, digest: digestOf(found.bytes), text: text ?? found.bytes };
+  const { id, state: from } = found;
+  const staged: Staged = { id, from, digest: digestOf(found.bytes), text: text ?? found.bytes };
   await writeWhole(target, stagedName(staged), staged.text, found.about);
-  const end = await goOn(source, target, move).catch(async (error: unknown) => {
+  await handOver(target, move).catch(async (error: unknown) => {
     await takeBack(root, target, staged).catch(() => {});
     throw error;
   });
-  if (end !== 'moved') {
-    await takeBack(root, target, staged);
-    return end;
-  }
-  await rename(target.at(stagedName(staged)), target.at(name));
+  // What fails from here on is for the next run to find out about: it may have happened all the same.
+  const end = finalStates.has(to)
+    ? await renameToEnd(source, target, move)
+    : await renameOnly(source, target, found);
+  if (end !== 'moved') await takeBack(root, target, staged);
+  else if (text !== undefined) await rename(target.at(stagedName(staged)), target.at(name));
+  else await unlinkIfThere(target, stagedName(staged));
   await target.handle.sync();
   await source.handle.sync();
-  return 'moved';
+  return end;
 }
 
-async function goOn(
-  source: HeldDirectory,
-  target: HeldDirectory,
-  { root, found, handOver }: Move,
-): Promise<MoveEnd> {
-  if (handOver !== undefined) {
-    // What is staged is what a run after a kill knows of the node's file by.
-    await target.handle.sync();
-    await writeDispatched({ root, node: handOver, id: found.id }, found.bytes);
-  }
-  return await renameOnly(source, target, found);
+async function handOver(target: HeldDirectory, { root, found, handOver: node }: Move): Promise<void> {
+  if (node === undefined) return;
+  // What is staged is what a run after a kill knows of the node's file by.
+  await target.handle.sync();
+  await writeDispatched({ root, node, id: found.id }, found.bytes);
 }
 
 /** Ready to take the place of the file that has these bytes. */
-type Staged = { id: string; digest: string; text: string | Buffer };
+type Staged = { id: string; from: ActionState; digest: string; text: string | Buffer };
 
-function stagedName({ id, digest }: Pick<Staged, 'id' | 'digest'>): string {
-  return `.reeve-move-${id}-${digest}`;
+function stagedName({ id, from, digest }: Omit<Staged, 'text'>): string {
+  return `.reeve-move-${id}-${from}-${digest}`;
 }
 
 /** What has not gone on is at no node either, unless somebody else has dispatched the very same approval. */
@@ -130,15 +129,44 @@ function approvalKey({ action, bytes }: { action: Action; bytes: Buffer }): stri
 
 async function renameOnly(source: HeldDirectory, target: HeldDirectory, found: FoundFile): Promise<MoveEnd> {
   const name = actionFileName(found.id);
-  if (!(await renameIfThere(source, target, name))) return 'gone';
-  // Between the reading and the renaming anybody may have written another one.
-  const moved = await lookAt(target, name);
-  if (moved !== undefined && moved.ino === found.about.ino && moved.dev === found.about.dev) return 'moved';
-  await renameIfThere(target, source, name);
+  const end = await renameToFree(source, target, name);
+  if (end !== 'renamed') return end;
+  if (await hasBytes(target, name, found.bytes)) return 'moved';
+  await putBack(target, source, found.id);
   return 'changed';
 }
 
-const stagedPattern = /^\.reeve-move-([a-z0-9][a-z0-9-]{0,63})-([0-9a-f]{64})$/;
+/** Not by its number: the next file may have that of one that was removed. */
+async function hasBytes(directory: HeldDirectory, name: string, bytes: Buffer): Promise<boolean> {
+  const opened = await openFrom(directory, name);
+  return opened.kind === 'file' && opened.bytes.equals(bytes);
+}
+
+/**
+ * Between the reading and the renaming anybody may have written another one, which goes back unseen. Where there is a third by then, its
+ * writer has meant to replace that other one.
+ */
+async function putBack(target: HeldDirectory, source: HeldDirectory, id: string): Promise<void> {
+  const name = actionFileName(id);
+  if ((await renameToFree(target, source, name)) === 'taken') await unlinkIfThere(target, name);
+}
+
+/** A later action of an id takes the place of an earlier one. What is no action at all does not: it comes to lie beside it. */
+async function renameToEnd(
+  source: HeldDirectory,
+  target: HeldDirectory,
+  { found, isUnread }: Move,
+): Promise<MoveEnd> {
+  const name = actionFileName(found.id);
+  const isAside = isUnread === true && (await isThere(target, name));
+  const to = isAside ? `${found.id}.unread-${digestOf(found.bytes).slice(0, 16)}` : name;
+  if (!(await renameIfThere(source.at(name), target.at(to)))) return 'gone';
+  if (await hasBytes(target, to, found.bytes)) return 'moved';
+  if (!isAside) await putBack(target, source, found.id);
+  return 'changed';
+}
+
+const stagedPattern = /^\.reeve-move-([a-z0-9][a-z0-9-]{0,63})-(pending|approved|running)-([0-9a-f]{64})$/;
 const partPattern = /^\.reeve-part-reeve-move-/;
 const targets: readonly ActionState[] = ['approved', 'rejected', 'running', 'completed', 'failed'];
 
@@ -149,20 +177,24 @@ const targets: readonly ActionState[] = ['approved', 'rejected', 'running', 'com
 export async function finishMoves(root: string): Promise<string[]> {
   const troubles: string[] = [];
   for (const state of targets) {
-    const finish = (directory: HeldDirectory): Promise<void> => finishIn(root, directory, troubles);
+    const finish = (directory: HeldDirectory): Promise<void> =>
+      finishIn({ root, state, directory }, troubles);
     await tryTo(() => withDirectory(root, [state], finish).catch(ignoreMissing), troubles);
   }
   return troubles;
 }
 
-async function finishIn(root: string, directory: HeldDirectory, troubles: string[]): Promise<void> {
+type Place = { root: string; state: ActionState; directory: HeldDirectory };
+
+async function finishIn(place: Place, troubles: string[]): Promise<void> {
+  const { directory } = place;
   const names = await readdir(directory.at()).catch((error: unknown) => {
     throw fileError('read', directory.path, error);
   });
   for (const name of names) {
     const finish = async (): Promise<void> => {
       if (partPattern.test(name)) await unlinkIfThere(directory, name);
-      if (stagedPattern.test(name)) await finishMove(root, directory, name);
+      if (stagedPattern.test(name)) await finishMove(place, name);
     };
     const tell = (error: unknown): never => {
       throw fileError('finish', `${directory.path}/${name}`, error);
@@ -180,16 +212,43 @@ async function tryTo(work: () => Promise<void>, troubles: string[]): Promise<voi
   }
 }
 
-async function finishMove(root: string, directory: HeldDirectory, name: string): Promise<void> {
-  const [, id = '', digest = ''] = stagedPattern.exec(name) ?? [];
+async function finishMove(place: Place, name: string): Promise<void> {
+  const { root, directory } = place;
+  const [, id = '', from = '', digest = ''] = stagedPattern.exec(name) ?? [];
   const target = actionFileName(id);
   const present = await openFrom(directory, target);
   const staged = await openFrom(directory, name);
-  if (staged.kind === 'file' && present.kind === 'file' && digestOf(present.bytes) === digest)
+  if (staged.kind !== 'file') await unlinkIfThere(directory, name);
+  else if (present.kind === 'file' && digestOf(present.bytes) === digest)
     await rename(directory.at(name), directory.at(target));
-  else if (staged.kind === 'file') await takeBack(root, directory, { id, digest, text: staged.bytes });
-  else await unlinkIfThere(directory, name);
+  else {
+    const about: Staged = { id, from: from as ActionState, digest, text: staged.bytes };
+    if (present.kind === 'file') await returnUnseen(place, about, present.bytes);
+    await takeBack(root, directory, about);
+  }
   await directory.handle.sync();
+}
+
+/**
+ * Killed between the moving of another one and its way back: that one still says where it belongs, and is not there. An earlier one that
+ * has ended may say so as well, by others who move files alone: it stays, unless a person has to decide about it anyway.
+ */
+async function returnUnseen(
+  { root, state, directory }: Place,
+  { id, from }: Staged,
+  bytes: Buffer,
+): Promise<void> {
+  if (readStatus(bytes) !== from || (finalStates.has(state) && from !== 'pending')) return;
+  if ((await readAction(root, from, id)) !== undefined) return;
+  await withDirectory(root, [from], (source) => putBack(directory, source, id));
+}
+
+function readStatus(bytes: Buffer): unknown {
+  try {
+    return (JSON.parse(bytes.toString('utf8')) as { status?: unknown } | null)?.status;
+  } catch {
+    return undefined;
+  }
 }
 
 async function openFrom(directory: HeldDirectory, name: string): Promise<OpenedEntry> {
@@ -200,9 +259,9 @@ function digestOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-async function renameIfThere(source: HeldDirectory, target: HeldDirectory, name: string): Promise<boolean> {
+async function renameIfThere(from: string, to: string): Promise<boolean> {
   try {
-    await rename(source.at(name), target.at(name));
+    await rename(from, to);
     return true;
   } catch (error) {
     if (systemErrorCode(error) === 'ENOENT') return false;

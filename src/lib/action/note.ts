@@ -13,3 +13,12 @@ export async function noteHistory(
   const event = { at: clock.now().toISOString(), run: runId, concern: 'action', ...note };
   await appendHistory(paths, [event]).catch((error: unknown) => log.warning(describeError(error)));
 }
+
+const told = new Set<string>();
+
+/** What stands in the way for long, once in each process: it may look every second. */
+export function warnOnce({ log }: Pick<Context, 'log'>, text: string): void {
+  if (told.has(text)) return;
+  told.add(text);
+  log.warning(text);
+}

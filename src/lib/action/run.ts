@@ -1,5 +1,5 @@
 // The executor's part: what has been approved goes to its node, and what has ended there ends here. Never more than that: nothing
-// is run on this machine, and no connection is made.
+// of an action is run on this machine, and no connection is made.
 import { requireRoot } from '../actions/control/root.ts';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors.ts';
@@ -10,7 +10,7 @@ import { recordRun } from '../state/record-run.ts';
 import { applyDispatch, applyFinish, applyRefuse, applyWithdraw } from './apply.ts';
 import { gatherDispatch, gatherSettle, gatherWithdraw } from './gather.ts';
 import { finishMoves } from './move.ts';
-import { noteHistory } from './note.ts';
+import { noteHistory, warnOnce } from './note.ts';
 import { planDispatch, planSettle, planWithdraw } from './plan.ts';
 import type { Step } from './steps.ts';
 
@@ -24,7 +24,7 @@ export type ExecutorOptions = {
 export async function runExecutor(ctx: Context, { waitMs, ...parts }: ExecutorOptions): Promise<Outcome> {
   const root = await requireRoot(ctx);
   const work = async (): Promise<Outcome> => {
-    for (const trouble of await finishMoves(root)) ctx.log.warning(trouble);
+    for (const trouble of await finishMoves(root)) warnOnce(ctx, trouble);
     // What ends makes room for what waits.
     const settled = parts.settle ? await doAll(ctx, root, () => planSettleNow(ctx, root)) : [];
     const dispatched = parts.dispatch ? await doAll(ctx, root, () => planDispatchNow(ctx, root)) : [];

@@ -1,4 +1,5 @@
 // Links and swaps in a tree that belongs to somebody else: whatever is put in the way, root works in the tree or not at all.
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -153,5 +154,28 @@ describe.skipIf(process.geteuid?.() !== 0)('a directory that is made', () => {
     const own = readdirSync(deploy).filter((name) => name.startsWith('n'));
     expect(own).toHaveLength(made);
     for (const name of own) expect(statSync(join(deploy, name)).uid).toBe(1000);
+  });
+});
+
+/** As reeve-action.service has it. */
+const confined = [
+  ...['setpriv', '--no-new-privs', '--bounding-set', '-all,+dac_override,+chown,+fowner'],
+  ...['--inh-caps', '-all'],
+];
+
+describe.skipIf(process.geteuid?.() !== 0)("a tree of a container's user", () => {
+  it('D3 D11 is worked in with three capabilities, and all of it stays its', async () => {
+    const host = makeControlHost();
+    host.propose();
+    const run = (...words: string[]) => host.start(words, confined).end;
+    execFileSync('chown', ['-R', '1000:1000', join(host.dir, 'homelab')]);
+    expect((await run('action', 'approve', actionId, '--yes')).status).toBe(0);
+    expect((await run('action', 'dispatch')).status).toBe(0);
+    host.age(actionId, 901);
+    chownSync(join(host.root, 'running', `${actionId}.json`), 1000, 1000);
+    expect((await run('action', 'settle')).status).toBe(0);
+    expect(host.statesOf(actionId)).toStrictEqual(['failed']);
+    for (const name of ['deploy', 'deploy/web-1', `failed/${actionId}.json`])
+      expect([name, statSync(join(host.root, name)).uid]).toStrictEqual([name, 1000]);
   });
 });

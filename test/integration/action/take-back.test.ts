@@ -62,6 +62,7 @@ describe('an approved action that somebody moves while it is dispatched', () => 
     const host = await approveOne();
     const other = JSON.stringify({ ...anAction(), status: 'approved', correlation_id: 'other' });
     const end = await dispatchLate(host, () => {
+      // By the same number, which is free, or by another.
       rmSync(join(host.root, 'approved', file));
       writeFileSync(join(host.root, 'approved', file), other);
     });
@@ -90,7 +91,7 @@ describe('an action that somebody takes back after a kill in its dispatch', () =
     let between = 0;
     for (let n = 1, hit = true; hit; n += 1) {
       const host = await approveOne();
-      const kill = { calls: fileCalls.rename, effect: 'signal=KILL' };
+      const kill = { calls: fileCalls.sync, effect: 'signal=KILL' };
       const run = await runUnderFault([inject('reeveBin'), 'action', 'dispatch'], host.environment, kill, n);
       hit = run.hit;
       if (host.statesOf(actionId)[0] !== 'approved') continue;
