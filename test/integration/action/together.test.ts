@@ -1,9 +1,9 @@
 // Several at once: operators who decide about one action, and others who take no lock of ours and move its file themselves.
-import { renameSync } from 'node:fs';
+import { existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { actionId, type ControlHost, makeControlHost } from '../../support/control-host.ts';
+import { actionId, type ControlEnd, type ControlHost, makeControlHost } from '../../support/control-host.ts';
 
 describe('operators at the same time', () => {
   it('R37 decide once, whatever each of them wants, and each is told', async () => {
@@ -51,35 +51,66 @@ describe('operators at the same time', () => {
   });
 });
 
+/** When somebody else moves it: as soon as it is so. */
+const moments: [string, (host: ControlHost) => boolean][] = [
+  ['at once', () => true],
+  ['once the lock is taken', ({ dir }) => existsSync(join(dir, 'run/locks/action.lock'))],
+  [
+    'once the approval lies ready',
+    (host) => approvedNames(host).some((name) => name.startsWith('.reeve-move')),
+  ],
+  ['once it is approved', (host) => approvedNames(host).includes(`${actionId}.json`)],
+];
+
 describe('others who take no lock', () => {
   it.each(['cancelled', 'approved'])(
     'D3 move a pending action to %s meanwhile, and it is in one place',
     async (to) => {
-      for (let round = 0; round < 14; round += 1) {
+      const seen = new Set<boolean>();
+      for (const [moment, isSo] of moments.flatMap((one) => [one, one, one])) {
         const host = makeControlHost();
         host.propose();
-        const deciding = host.reeve('action', 'approve', actionId, '--yes', '--json');
-        await sleep(120 + 20 * round);
-        moveAway(host, to);
-        const { status, json } = await deciding;
-        const [state, ...others] = host.statesOf(actionId);
-        expect(others).toStrictEqual([]);
+        const { end, isFirst } = await approveWhile(host, isSo, to);
         // The faster one has its way, and the other is told.
-        expect([state, status]).toStrictEqual(state === 'cancelled' ? ['cancelled', 65] : ['approved', 0]);
-        if (to === 'cancelled' && status === 0) expect(json().outcome).toBe('done');
-        expect(host.names('homelab/actions/approved', true).filter((name) => name.startsWith('.'))).toEqual(
-          [],
-        );
+        const lost = to === 'cancelled' ? [65, 'failed'] : [0, 'nothing-to-do'];
+        expect([moment, host.statesOf(actionId), end.status, end.json().outcome]).toStrictEqual([
+          moment,
+          ...(isFirst ? [[to], ...lost] : [['approved'], 0, 'done']),
+        ]);
+        expect(approvedNames(host).filter((name) => name.startsWith('.'))).toEqual([]);
+        seen.add(isFirst);
       }
+      expect(seen.size).toBe(2);
     },
   );
 });
 
-function moveAway(host: ControlHost, to: string): void {
+async function approveWhile(
+  host: ControlHost,
+  isSo: (host: ControlHost) => boolean,
+  to: string,
+): Promise<{ end: ControlEnd; isFirst: boolean }> {
+  let isOver = false;
+  const deciding = host.reeve('action', 'approve', actionId, '--yes', '--json').finally(() => {
+    isOver = true;
+  });
+  while (!isOver && !isSo(host)) await nextTurn();
+  const isFirst = moveAway(host, to);
+  return { end: await deciding, isFirst };
+}
+
+function approvedNames(host: ControlHost): string[] {
+  return host.names('homelab/actions/approved', true);
+}
+
+/** Whether it was there to be moved. */
+function moveAway(host: ControlHost, to: string): boolean {
   try {
     const name = `${actionId}.json`;
     renameSync(join(host.root, 'pending', name), join(host.root, to, name));
+    return true;
   } catch (error) {
     expect((error as NodeJS.ErrnoException).code).toBe('ENOENT');
+    return false;
   }
 }
