@@ -1,7 +1,6 @@
 // How rsync-pull takes each end of rsync, links that break and disks that are full; real ones where they can be had.
 import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseAction } from '../../../src/lib/deploy-runner/action.ts';
 import { markerKey } from '../../../src/lib/deploy-runner/key.ts';
@@ -137,41 +136,6 @@ describe('a link', () => {
   });
 });
 
-describe('what is left by a kill (O64)', () => {
-  it('is never an action: half files, and directories of half files', async () => {
-    const node = makePullingNode(sshd);
-    const text = node.approve('redeploy-web-1-blog');
-    node.write('state/actions/staging/.redeploy-web-1-blog.json.Ab12', '{"action_id":');
-    node.write('state/actions/staging/.part/redeploy-web-1-blog.json', '{"action_id":');
-    node.write('state/actions/staging/.~tmp~/redeploy-web-1-blog.json', '{"action_id":');
-    node.write('state/actions/staging/redeploy-web-1-blog.json', text.slice(0, 20));
-    expect(await node.pull()).toMatchObject({ status: 0, json: { left: [], refused: [] } });
-    expect(readTree(node.path('inbox', ''))).toEqual({ 'redeploy-web-1-blog.json': text });
-    expect(readdirSync(node.path('staging', ''))).toEqual(['redeploy-web-1-blog.json']);
-  });
-
-  it('is taken up by the next pull, whenever the one before was killed', async () => {
-    const node = makePullingNode(sshd);
-    const actions = ['blog', 'shop', 'wiki'].map((service) => {
-      const id = `redeploy-web-1-${service}`;
-      return [`${id}.json`, node.approve(id, { service, details: { reason: service.repeat(9_000) } })];
-    });
-    const result = node.result('redeploy-web-1-mail');
-    for (let waitMs = 150; waitMs < 2_000; waitMs += 150) {
-      const program = node.start(['rsync-pull']);
-      await sleep(waitMs);
-      program.child.kill('SIGKILL');
-      await program.ended;
-      for (const [name, text] of Object.entries(readInbox(node)))
-        expect([name, text]).toEqual(find(actions, name));
-    }
-    await node.start(['rsync-pull', '--wait', '20']).ended;
-    expect(readInbox(node)).toEqual(Object.fromEntries(actions));
-    expect(Object.keys(readTree(node.far.events, isVisible))).toEqual([result]);
-    expect(node.names('outbox')).toEqual([]);
-  });
-});
-
 describe('two at once', () => {
   it('are one and a busy one (D37)', async () => {
     const node = makePullingNode(sshd);
@@ -274,12 +238,4 @@ function describePull({ json }: PullEnd): string {
 
 function isVisible(name: string): boolean {
   return !name.startsWith('.');
-}
-
-function readInbox(node: PullingNode): Record<string, string> {
-  return node.names('inbox').length === 0 ? {} : readTree(node.path('inbox', ''), isVisible);
-}
-
-function find(actions: readonly (readonly string[])[], name: string): readonly string[] | undefined {
-  return actions.find(([known]) => known === name);
 }
