@@ -29,12 +29,7 @@ export async function harm(hosts: TwoHosts, what: Harm, random: Random): Promise
   await sleep(random.below(1_500));
   switch (what) {
     case 'kill deploy':
-      return await killInTheAct(
-        hosts.node,
-        'reeve-deploy-action',
-        random.below(700),
-        'pgrep -f scripts/tell.sh',
-      );
+      return await killInTheAct(hosts.node, 'reeve-deploy-action', random.below(700), 'pgrep -x tell.sh');
     case 'kill pull':
       return await killInTheAct(hosts.node, 'reeve-rsync-pull', random.below(500));
     case 'kill executor':
