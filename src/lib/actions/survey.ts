@@ -1,9 +1,9 @@
 // What a node has of actions, for people: what waits, what is under way, what has not been told. Changes nothing, and looks at the names
 // of most things alone.
 import { lstat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { mapBounded } from '../bounded.ts';
-import { parseEventFileName } from '../deploy-runner/event.ts';
-import { listOpenKeys, type MarkerContext, type ReadMarker, readMarker } from './markers.ts';
+import { listOpenKeys, type MarkerContext, openPath, type ReadMarker, readMarker } from './markers.ts';
 import { listEntries } from './open.ts';
 import { actionPlaces } from './places.ts';
 import { listResults } from './spool.ts';
@@ -20,10 +20,10 @@ export type NodeSurvey = {
 
 export type OpenAction = {
   actionId: string;
-  /** `damaged`: nobody here knows what its marker says. */
-  state: 'started' | 'ended' | 'damaged';
+  /** `announced`: a marker was about to be made. The last three are what readMarker says of one that is none. */
+  state: 'announced' | 'started' | 'ended' | 'damaged' | 'newer' | 'unreadable';
   service?: string;
-  /** Of its start or of its end. */
+  /** Of its announcement, its start or its end. */
   at?: string;
 };
 
@@ -31,24 +31,23 @@ const mostEntries = 10_000;
 const readsAtOnce = 16;
 
 export async function surveyNode(ctx: MarkerContext): Promise<NodeSurvey> {
-  const { inbox, quarantine } = actionPlaces(ctx.paths);
+  const { inbox, outbox, quarantine } = actionPlaces(ctx.paths);
   const waiting = await listEntries(inbox, mostEntries);
   const times = await mapBounded(waiting.names, readsAtOnce, ({ path }) => changedAt(path));
   const results = await listResults(ctx);
-  const [first] = results;
+  // Not by their names, in which one clock that was wrong once may have gone on.
+  const unsent = await mapBounded(results, readsAtOnce, (name) => changedAt(join(outbox, name)));
   return {
-    inbox: withSince(
-      waiting.names.length,
-      times.filter((time) => time !== undefined),
-    ),
-    outbox: withSince(results.length, first === undefined ? [] : [parseEventFileName(first)?.epochMs ?? 0]),
+    inbox: withSince(waiting.names.length, times),
+    outbox: withSince(results.length, unsent),
     quarantine: (await listEntries(quarantine, mostEntries)).names.map(({ text }) => text),
     open: await listOpen(ctx),
   };
 }
 
-function withSince(count: number, times: readonly number[]): NodeSurvey['inbox'] {
-  return times.length === 0 ? { count } : { count, sinceMs: Math.min(...times) };
+function withSince(count: number, times: readonly (number | undefined)[]): NodeSurvey['inbox'] {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? { count } : { count, sinceMs: Math.min(...known) };
 }
 
 /** Undefined where it has gone. */
@@ -60,17 +59,21 @@ async function changedAt(path: Buffer | string): Promise<number | undefined> {
 }
 
 async function listOpen(ctx: MarkerContext): Promise<OpenAction[]> {
-  const open = await mapBounded(await listOpenKeys(ctx), readsAtOnce, async (key) =>
-    toOpen(key, await readMarker(ctx, key)),
-  );
+  const open = await mapBounded(await listOpenKeys(ctx), readsAtOnce, async (key) => {
+    const at = await changedAt(openPath(ctx.paths, key));
+    // Gone meanwhile: it has been told.
+    return at === undefined ? undefined : toOpen(key, await readMarker(ctx, key), at);
+  });
   return open.filter((one) => one !== undefined);
 }
 
-/** Undefined where nothing was begun, or all is told: runs clear that away. */
-function toOpen(key: string, marker: ReadMarker): OpenAction | undefined {
-  if (marker === undefined) return undefined;
-  // The digest is of no use for people.
-  if (typeof marker === 'string') return { actionId: key.slice(0, -65), state: 'damaged' };
+/** Undefined where all is told: runs clear that away. */
+function toOpen(key: string, marker: ReadMarker, announcedMs: number): OpenAction | undefined {
+  if (typeof marker !== 'object') {
+    const at = new Date(announcedMs).toISOString();
+    // The digest is of no use for people.
+    return { actionId: key.slice(0, -65), state: marker ?? 'announced', at };
+  }
   const { actionId, service, state } = marker;
   const about = service === undefined ? { actionId } : { actionId, service };
   switch (state.kind) {

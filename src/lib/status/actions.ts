@@ -18,7 +18,9 @@ export type ActionsView = {
   control: ControlView | null;
 };
 
-type NodeView = {
+type NodeView = NodeCounts | { name: string; error: string };
+
+type NodeCounts = {
   name: string;
   inbox: number;
   /** Begun, and not ended as far as anybody knows. */
@@ -28,34 +30,47 @@ type NodeView = {
   unsentSince: string | null;
   /** Ended, and not in the outbox yet. */
   untold: readonly string[];
-  /** Approvals whose marker cannot be read. */
+  /** Approvals whose marker says nothing that is known here, which the disk does not give, or which a later reeve has written. */
   damaged: readonly string[];
+  unreadable: readonly string[];
+  newer: readonly string[];
   quarantined: number;
   /** Null as well where there are too many to look for it. */
   last: LastAction | null;
 };
 
-type ControlView =
-  | {
-      root: string;
-      pending: number;
-      approved: number;
-      running: number;
-      /** Past the time after which they have failed. */
-      late: readonly string[];
-    }
-  | { root: string; error: string };
+type ControlView = ControlCounts | { root: string; error: string };
+
+type ControlCounts = {
+  root: string;
+  pending: number;
+  approved: number;
+  running: number;
+  /** Past the time after which they have failed. */
+  late: readonly string[];
+};
 
 export async function readActionsView(ctx: Context, actions: ActionsConfig): Promise<ActionsView> {
   const { node, root } = actions;
   const [ofNode, ofControl] = await Promise.all([
-    node === '' ? null : readNode(ctx, node),
-    root === undefined ? null : readControl(ctx, { ...actions, root }),
+    node === '' ? null : orError(readNode(ctx, node), { name: node }),
+    root === undefined ? null : orError(readControl(ctx, { ...actions, root }), { root }),
   ]);
   return { node: ofNode, control: ofControl };
 }
 
-async function readNode(ctx: Context, name: string): Promise<NodeView> {
+/** What cannot be looked at hides nothing of the rest. */
+async function orError<T, O extends object>(
+  work: Promise<T>,
+  about: O,
+): Promise<T | (O & { error: string })> {
+  return await work.catch((error: unknown) => {
+    if (!(error instanceof ReeveError)) throw error;
+    return { ...about, error: describeError(error) };
+  });
+}
+
+async function readNode(ctx: Context, name: string): Promise<NodeCounts> {
   const [{ inbox, outbox, quarantine, open }, last] = await Promise.all([surveyNode(ctx), readLastEnd(ctx)]);
   const named = (state: NodeSurvey['open'][number]['state']): string[] =>
     open.filter((one) => one.state === state).map(({ actionId }) => actionId);
@@ -66,21 +81,16 @@ async function readNode(ctx: Context, name: string): Promise<NodeView> {
       .map(({ actionId, service = null, at = null }) => ({ actionId, service, startedAt: at })),
     unsentSince: outbox.sinceMs === undefined ? null : new Date(outbox.sinceMs).toISOString(),
     ...{ untold: named('ended'), damaged: named('damaged') },
+    ...{ unreadable: named('unreadable'), newer: named('newer') },
     ...{ quarantined: quarantine.length, last: last ?? null },
   };
 }
 
-/** A tree that cannot be read hides nothing of the rest. */
-async function readControl(ctx: Context, actions: ActionsConfig & { root: string }): Promise<ControlView> {
+async function readControl(ctx: Context, actions: ActionsConfig & { root: string }): Promise<ControlCounts> {
   const { root } = actions;
-  try {
-    await requireRoot(ctx);
-    const { pending, approved, running, late } = await surveyControl(actions, ctx);
-    return { root, pending, approved, running, late: late.map(({ id }) => id) };
-  } catch (error) {
-    if (!(error instanceof ReeveError)) throw error;
-    return { root, error: describeError(error) };
-  }
+  await requireRoot(ctx);
+  const { pending, approved, running, late } = await surveyControl(actions, ctx);
+  return { root, pending, approved, running, late: late.map(({ id }) => id) };
 }
 
 export function renderActionsView({ node, control }: ActionsView, now: Date): string[] {
@@ -91,7 +101,8 @@ export function renderActionsView({ node, control }: ActionsView, now: Date): st
 }
 
 function renderNode(view: NodeView, now: Date): string[] {
-  const { name, inbox, outbox, unsentSince, running, untold, damaged, quarantined, last } = view;
+  if ('error' in view) return [`actions of node ${view.name}: ${foldLines(view.error)}`];
+  const { name, inbox, outbox, unsentSince, running, quarantined, last } = view;
   const oldest = unsentSince === null ? '' : `, the oldest from ${ago(unsentSince, now)}`;
   const counts = [
     `${inbox} in the inbox`,
@@ -105,9 +116,19 @@ function renderNode(view: NodeView, now: Date): string[] {
       const forMs = Math.max(0, now.getTime() - Date.parse(startedAt ?? ''));
       return `action ${actionId}: running${Number.isNaN(forMs) ? '' : ` for ${formatDuration(forMs)}`}`;
     }),
-    ...(untold.length === 0 ? [] : [`actions without a result in the outbox: ${untold.join(', ')}`]),
-    ...(damaged.length === 0 ? [] : [`actions whose marker is damaged: ${damaged.join(', ')}`]),
+    ...renderLeft(view),
     renderLast(last, now),
+  ];
+}
+
+function renderLeft({ untold, damaged, unreadable, newer }: NodeCounts): string[] {
+  const tell = (what: string, ids: readonly string[]): string[] =>
+    ids.length === 0 ? [] : [`actions ${what}: ${ids.join(', ')}`];
+  return [
+    ...tell('without a result in the outbox', untold),
+    ...tell('whose marker is damaged', damaged),
+    ...tell('whose marker cannot be read', unreadable),
+    ...tell('whose marker is of a later reeve', newer),
   ];
 }
 

@@ -55,13 +55,37 @@ it('tells what is running, for how long, and which marker nobody can read', asyn
   const about = { version: 1, actionId: 'redeploy-vps-web', actionType: 'redeploy', run: 'run-1' };
   write('web', { ...about, service: 'web', state: { kind: 'started', startedAt } });
   write('db', '{');
+  write('queue', { ...about, version: 9 });
+  const key = `redeploy-vps-shop-${'0'.repeat(64)}`;
+  mkdirSync(join(node.places.markers, `${key}.json`));
+  writeFileSync(join(node.places.markers, `${key}.open`), '');
   const { stdout } = await node.reeve('status');
-  expect(first(stdout, 3)).toEqual([
+  expect(first(stdout, 5)).toEqual([
     'actions of node vps: 0 in the inbox, 1 running, 0 to send',
     expect.stringMatching(/^action redeploy-vps-web: running for 2m/),
     'actions whose marker is damaged: redeploy-vps-db',
+    'actions whose marker cannot be read: redeploy-vps-shop',
+    'actions whose marker is of a later reeve: redeploy-vps-queue',
   ]);
 });
+
+it.each(['inbox', 'outbox', 'quarantine', 'markers'] as const)(
+  'tells of all the rest where %s cannot be looked at',
+  async (name) => {
+    const node = makeActionsNode();
+    await node.reeve('deploy-action');
+    rmSync(node.places[name], { recursive: true, force: true });
+    writeFileSync(node.places[name], 'no directory');
+    const shown = await node.reeve('status');
+    expect([shown.status, shown.stderr]).toEqual([0, '']);
+    expect(first(shown.stdout, 2)).toEqual([
+      `actions of node vps: cannot read "${node.places[name]}": ENOTDIR: not a directory`,
+      expect.stringMatching(/^CONCERN /),
+    ]);
+    const json = JSON.parse((await node.reeve('status', '--json')).stdout);
+    expect(json.actions.node).toEqual({ name: 'vps', error: expect.stringContaining('ENOTDIR') });
+  },
+);
 
 it('counts what is open on a control host, and tells of a tree that is gone', async () => {
   const host = makeControlHost();
