@@ -9,9 +9,9 @@ export const serviceNamePattern = /^(?=.{1,63}$)[a-z0-9]+(-[a-z0-9]+)*$/;
 /** A node's name: it is a directory. */
 export const nodeNamePattern = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$/;
 
-/** Whether redeploys of its services have ids at all, which are `redeploy-NODE-SERVICE`. */
-export function canNameActions(node: string): boolean {
-  return actionIdPattern.test(`redeploy-${node}-x`);
+/** Whether redeploys of it have ids at all, which are `redeploy-NODE-SERVICE`; without a service, those of any. */
+export function canNameActions(node: string, service = 'x'): boolean {
+  return serviceNamePattern.test(service) && actionIdPattern.test(`redeploy-${node}-${service}`);
 }
 
 export function actionFileName(actionId: string): string {

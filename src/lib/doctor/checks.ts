@@ -8,10 +8,11 @@ import { ConfigError, describeError, InputError, UnavailableError } from '../err
 import { readHolds } from '../hold/holds.ts';
 import type { Check } from './check.ts';
 import { type Finding, failure, formatBytes, ok, orOk, skipped, warning } from './finding.ts';
-import { gatherActions, gatherControl } from './gather-actions.ts';
+import { gatherActions } from './gather-actions.ts';
 import { gatherAgents } from './gather-agents.ts';
 import { gatherBackups } from './gather-backups.ts';
 import { gatherCommands, gatherProxy } from './gather-commands.ts';
+import { gatherControl } from './gather-control.ts';
 import { gatherBalancer, gatherCaddy } from './gather-edge.ts';
 import { gatherEngine } from './gather-engine.ts';
 import {
@@ -27,12 +28,13 @@ import { gatherJobs } from './gather-jobs.ts';
 import { gatherFailures, gatherLocks, gatherRuns } from './gather-runs.ts';
 import { gatherStore } from './gather-store.ts';
 import { gatherPendingChanges } from './gather-units.ts';
-import { judgeActions, judgeControl } from './judge-actions.ts';
+import { judgeActions } from './judge-actions.ts';
 import { judgeAgents } from './judge-agents.ts';
 import { judgeBackups } from './judge-backups.ts';
 import { judgeBalancer } from './judge-balancer.ts';
 import { judgeCaddy } from './judge-caddy.ts';
 import { judgeCommands, judgeProxy } from './judge-commands.ts';
+import { judgeControl } from './judge-control.ts';
 import { judgeContainers, judgeEngine, judgeEngineFailure } from './judge-engine.ts';
 import {
   judgeCertificates,

@@ -1,20 +1,21 @@
-// Looks at what actions need: the way to the control host, the checkout with its script, and what waits; on a control host its tree.
+// Looks at what actions need: the way to the control host, the checkout with its script, and what waits.
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { surveyControl } from '../actions/control/survey.ts';
 import { readServices } from '../actions/services.ts';
 import { readStrays } from '../actions/strays.ts';
 import { surveyNode } from '../actions/survey.ts';
 import type { ActionsConfig } from '../config/config.ts';
-import { actionStates, eventsRoot, servicesFile, stateDirectory } from '../deploy-runner/layout.ts';
+import { servicesFile } from '../deploy-runner/layout.ts';
+import { canNameActions } from '../deploy-runner/names.ts';
 import { describeError } from '../errors.ts';
 import { findProgram } from '../exec/find.ts';
 import { silentLog } from '../report/log.ts';
 import { kindOfPlace } from '../rsync/place.ts';
 import { listKeyFiles, sshDirectory } from '../rsync/ssh.ts';
+import { readRsyncVersion } from '../rsync/version.ts';
 import { findUser } from '../runner/user.ts';
 import { lookAt } from './gather-files.ts';
-import type { ActionsFacts, ControlFacts, PlaceFacts, TreeDirectory } from './judge-actions.ts';
+import type { ActionsFacts, PlaceFacts } from './judge-actions.ts';
 import type { World } from './world.ts';
 
 export async function gatherActions({ base, signal }: World, actions: ActionsConfig): Promise<ActionsFacts> {
@@ -26,21 +27,23 @@ export async function gatherActions({ base, signal }: World, actions: ActionsCon
     lookAtPlace('push', actions.push, directory),
   ]);
   const needsSsh = places.some(({ kind }) => kind === 'ssh');
-  const [knownHosts, missingPrograms, survey, strays, userProblem, servicesProblem] = await Promise.all([
-    lookAtKnownHosts(join(directory, 'known_hosts')),
-    listMissing(needsSsh ? ['rsync', 'prlimit', 'ssh'] : ['rsync', 'prlimit']),
-    surveyNode(ctx),
-    readStrays(ctx),
-    failureOf(findUser({ signal }, user)),
-    failureOf(readServices(checkout, node)),
-  ]);
+  const [knownHosts, missingPrograms, rsyncVersion, survey, strays, userProblem, services] =
+    await Promise.all([
+      lookAtKnownHosts(join(directory, 'known_hosts')),
+      listMissing(needsSsh ? ['rsync', 'prlimit', 'ssh'] : ['rsync', 'prlimit']),
+      readRsyncVersion({ signal }),
+      orProblem(surveyNode(ctx)),
+      orProblem(readStrays(ctx)),
+      failureOf(findUser({ signal }, user)),
+      lookAtServices(checkout, node),
+    ]);
   return {
-    ...{ node, timeoutMs, places, missingPrograms, survey, userProblem },
+    ...{ node, timeoutMs, places, missingPrograms, rsyncVersion, survey, userProblem, services },
     ...(needsSsh ? { knownHosts } : {}),
     checkout: { path: checkout, isThere: await isDirectory(checkout) },
-    services: { path: servicesFile(checkout, node), problem: servicesProblem },
     ...(script === undefined ? {} : { script: await lookAtScript(join(checkout, script)) }),
-    strays: { count: strays.count, names: strays.entries.map(({ name }) => name) },
+    strays:
+      'problem' in strays ? strays : { count: strays.count, names: strays.entries.map(({ name }) => name) },
   };
 }
 
@@ -71,6 +74,14 @@ async function lookAtScript(path: string): Promise<{ path: string; isThere: bool
   return { path, isThere: about?.isFile() === true, canRun };
 }
 
+async function lookAtServices(checkout: string, node: string): Promise<ActionsFacts['services']> {
+  const path = servicesFile(checkout, node);
+  const services = await orProblem(readServices(checkout, node));
+  if ('problem' in services) return { path, problem: services.problem, unnamable: [] };
+  const unnamable = [...services].filter((service) => !canNameActions(node, service));
+  return { path, problem: undefined, unnamable };
+}
+
 async function isDirectory(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() === true;
 }
@@ -80,31 +91,11 @@ async function listMissing(programs: readonly string[]): Promise<string[]> {
   return programs.filter((_, index) => found[index] === undefined);
 }
 
+/** What cannot be looked at hides nothing of the rest. */
+export async function orProblem<T extends object>(work: Promise<T>): Promise<T | { problem: string }> {
+  return await work.catch((error: unknown) => ({ problem: describeError(error) }));
+}
+
 async function failureOf(work: Promise<unknown>): Promise<string | undefined> {
   return await work.then(() => undefined, describeError);
-}
-
-export async function gatherControl(
-  { base }: World,
-  { root, ...actions }: ActionsConfig & { root: string },
-): Promise<ControlFacts> {
-  const directories = await Promise.all([
-    lookAtDirectory(root, '.'),
-    ...actionStates.map((state) => lookAtDirectory(stateDirectory(root, state), state)),
-    lookAtDirectory(join(root, 'deploy'), 'deploy'),
-    lookAtDirectory(eventsRoot(root), '../events'),
-  ]);
-  return { root, directories, survey: await surveyControl({ ...actions, root }, base) };
-}
-
-async function lookAtDirectory(path: string, name: string): Promise<TreeDirectory> {
-  const about = await stat(path).catch(() => undefined);
-  const writable = await access(path, constants.W_OK).then(
-    () => true,
-    () => false,
-  );
-  return {
-    ...{ name, writable, isDirectory: about?.isDirectory() ?? false, device: about?.dev },
-    ...(await lookAt(path)),
-  };
 }

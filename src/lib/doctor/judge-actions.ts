@@ -1,8 +1,8 @@
 // The section `actions` as it stands on this machine: whether actions can come and results can leave, whether they can be performed, and
-// what has been left lying; on a control host its tree and what its nodes owe it. Pure.
-import type { ControlSurvey } from '../actions/control/survey.ts';
-import type { NodeSurvey } from '../actions/survey.ts';
+// what has been left lying. Pure.
+import type { NodeSurvey, OpenAction } from '../actions/survey.ts';
 import type { PlaceKind } from '../rsync/place.ts';
+import { isOlderVersion, oldestRsync, safeRsync } from '../rsync/version.ts';
 import { formatDuration } from '../time.ts';
 import { type Finding, failure, listNames, ok, orOk, plural, warning } from './finding.ts';
 import type { PathFacts } from './judge-files.ts';
@@ -24,20 +24,27 @@ export type ActionsFacts = {
   /** Undefined where nothing goes over ssh. */
   knownHosts?: (PathFacts & { hosts: number }) | undefined;
   missingPrograms: readonly string[];
+  /** Undefined where it does not tell. */
+  rsyncVersion: string | undefined;
   checkout: { path: string; isThere: boolean };
-  services: { path: string; problem: string | undefined };
+  /** `unnamable`: those whose redeploys could have no id. */
+  services: { path: string; problem: string | undefined; unnamable: readonly string[] };
   /** Undefined: the one that is shipped. */
   script?: { path: string; isThere: boolean; canRun: boolean };
   /** Why nothing can be run as the user that is named. */
   userProblem: string | undefined;
-  survey: NodeSurvey;
-  strays: { count: number; names: readonly string[] };
+  survey: NodeSurvey | { problem: string };
+  strays: { count: number; names: readonly string[] } | { problem: string };
 };
 
 /** For the next run to come, and a link that is back to be noticed. */
 const patienceMs = 10 * 60_000;
 /** A run takes this long at most, with many deploys one after another. */
 const longestRunMs = 60 * 60_000;
+/** A run clears it away after a day. */
+const announcedMs = 2 * 24 * 60 * 60_000;
+
+const idRule = 'lower-case letters, digits and single "-", 64 characters at most in all';
 
 export function judgeActions(facts: ActionsFacts, now: Date): Finding[] {
   const { node, survey } = facts;
@@ -46,19 +53,39 @@ export function judgeActions(facts: ActionsFacts, now: Date): Finding[] {
     ...facts.places.flatMap(judgePlace),
     ...judgeKnownHosts(facts),
     ...judgeCheckout(facts),
-    ...judgeOpen(facts, now),
-    ...judgeWaiting(facts, now),
-    ...judgeLeft(facts),
+    ...judgeSurvey(facts, now),
+    ...judgeStrays(facts),
   ];
+  if ('problem' in survey) return findings;
   const running = survey.open.filter(({ state }) => state === 'started').length;
   const fine = `node ${node}: ${survey.inbox.count} in the inbox, ${running} running, ${plural(survey.outbox.count, 'result')} to send`;
   return orOk(findings, ok(fine));
 }
 
-function judgePrograms({ missingPrograms }: ActionsFacts): Finding[] {
-  if (missingPrograms.length === 0) return [];
-  const fix = 'install the packages rsync, util-linux and openssh-client';
-  return [failure(`not installed: ${missingPrograms.join(', ')}`, { fix })];
+function judgeSurvey({ survey, timeoutMs, places }: ActionsFacts, now: Date): Finding[] {
+  if ('problem' in survey) return [failure(`what waits here cannot be looked at: ${survey.problem}`)];
+  const push = places.find(({ direction }) => direction === 'push')?.place ?? '';
+  return [
+    ...judgeOpen(survey, timeoutMs, now),
+    ...judgeWaiting(survey, push, now),
+    ...judgeQuarantine(survey),
+  ];
+}
+
+function judgePrograms({ missingPrograms, rsyncVersion }: ActionsFacts): Finding[] {
+  if (missingPrograms.length > 0) {
+    const fix = 'install the packages rsync, util-linux and openssh-client';
+    return [failure(`not installed: ${missingPrograms.join(', ')}`, { fix })];
+  }
+  if (rsyncVersion === undefined) return [];
+  if (isOlderVersion(rsyncVersion, oldestRsync)) {
+    const what = `rsync ${rsyncVersion} is too old: it sends no results`;
+    return [failure(what, { fix: `install ${safeRsync} or newer, at least ${oldestRsync}` })];
+  }
+  if (!isOlderVersion(rsyncVersion, safeRsync)) return [];
+  const what = `rsync ${rsyncVersion} may let the control host write outside of what is pulled`;
+  const fix = `install ${safeRsync} or newer, unless the package has CVE-2024-12087 and 12088 mended`;
+  return [warning(what, { fix })];
 }
 
 function judgePlace({ direction, place: where, kind, isThere, keys }: PlaceFacts): Finding[] {
@@ -107,8 +134,14 @@ function judgeCheckout({ checkout, services, script, userProblem }: ActionsFacts
   return findings;
 }
 
-function judgeServices({ path: where, problem }: ActionsFacts['services']): Finding[] {
-  if (problem === undefined) return [];
+function judgeServices({ path: where, problem, unnamable }: ActionsFacts['services']): Finding[] {
+  if (problem === undefined) {
+    if (unnamable.length === 0) return [];
+    const whose = unnamable.length === 1 ? 'its name fits' : 'their names fit';
+    const what = `${plural(unnamable.length, 'service')} can have no redeploy: ${whose} into no id`;
+    const fix = `ids are redeploy-NODE-SERVICE: ${idRule}`;
+    return [warning(what, { where: listNames(unnamable.map(nameSafely)), fix })];
+  }
   return [failure(`the node's services are not known: every action is rejected: ${problem}`, { where })];
 }
 
@@ -125,133 +158,89 @@ function judgeScript(script: ActionsFacts['script']): Finding[] {
 }
 
 /** What was begun and has not come to a result: whoever holds the lock is at it, or nobody is. */
-function judgeOpen({ survey, timeoutMs }: ActionsFacts, now: Date): Finding[] {
-  const { open } = survey;
-  const isOlder = (at: string | undefined, ms: number): boolean =>
-    !(now.getTime() - Date.parse(at ?? '') <= ms);
-  const pick = (state: string, ms: number): string[] =>
-    open.filter((one) => one.state === state && isOlder(one.at, ms)).map(({ actionId }) => actionId);
-  const late = pick('started', timeoutMs + patienceMs);
-  const untold = pick('ended', patienceMs);
-  const damaged = open.filter(({ state }) => state === 'damaged').map(({ actionId }) => actionId);
-  const findings: Finding[] = [];
-  if (late.length > 0) {
-    const what = `${plural(late.length, 'action')} running past its time, which is ${formatDuration(timeoutMs)}`;
-    const fix = '`reeve deploy-action` settles what nobody is at; `reeve lock list` names who is';
-    findings.push(failure(what, { where: listNames(late), fix }));
-  }
-  if (untold.length > 0) {
-    const what = `${plural(untold.length, 'action')} ended, and no result in the outbox`;
-    const fix = '`reeve deploy-action` puts it there, or says why it cannot';
-    findings.push(failure(what, { where: listNames(untold), fix }));
-  }
-  if (damaged.length > 0) {
-    const what = `the markers of ${plural(damaged.length, 'action')} cannot be read`;
-    const fix = '`reeve deploy-action` reports their end as unknown; they are not run again';
-    findings.push(warning(what, { where: listNames(damaged), fix }));
-  }
-  return findings;
+function judgeOpen({ open }: NodeSurvey, timeoutMs: number, now: Date): Finding[] {
+  const pick = (wanted: OpenAction['state'], ms?: number): string[] =>
+    open
+      .filter(({ state, at }) => state === wanted && (ms === undefined || isOlder(at, ms, now)))
+      .map(({ actionId }) => actionId);
+  const tell = (found: readonly string[], finding: (where: string, count: string) => Finding): Finding[] =>
+    found.length === 0 ? [] : [finding(listNames(found), plural(found.length, 'action'))];
+  return [
+    ...tell(pick('started', timeoutMs + patienceMs), (where, count) => {
+      const fix = '`reeve deploy-action` settles what nobody is at; `reeve lock list` names who is';
+      return failure(`${count} running past its time, which is ${formatDuration(timeoutMs)}`, { where, fix });
+    }),
+    ...tell(pick('ended', patienceMs), (where, count) => {
+      const fix = '`reeve deploy-action` puts it there, or says why it cannot';
+      return failure(`${count} ended, and no result in the outbox`, { where, fix });
+    }),
+    ...tell(pick('damaged'), (where, count) => {
+      const fix = '`reeve deploy-action` reports their end as unknown; they are not run again';
+      return warning(`the markers of ${count} are damaged`, { where, fix });
+    }),
+    ...tell(pick('unreadable'), (where, count) => {
+      const fix = 'look at the disk, and at processed-deploy-actions; nothing runs or tells them meanwhile';
+      return failure(`the markers of ${count} cannot be read`, { where, fix });
+    }),
+    ...tell(pick('newer'), (where, count) => {
+      const fix = 'go back to that version, which tells of them; this one leaves them alone';
+      return warning(`the markers of ${count} are of a later reeve`, { where, fix });
+    }),
+    ...tell(pick('announced', announcedMs), (where, count) => {
+      const fix = '`reeve deploy-action` clears that away, unless its file waits in the inbox';
+      return warning(`the markers of ${count} were announced and never made`, { where, fix });
+    }),
+  ];
 }
 
-function judgeWaiting({ survey: { inbox, outbox }, places }: ActionsFacts, now: Date): Finding[] {
+/** What has no time, or one to come, was dated by nobody or by a wrong clock: how old it is nobody knows. */
+function isOlder(at: string | undefined, ms: number, now: Date): boolean {
+  const ageMs = now.getTime() - Date.parse(at ?? '');
+  return !(ageMs <= ms && ageMs >= -patienceMs);
+}
+
+function judgeWaiting({ inbox, outbox }: NodeSurvey, push: string, now: Date): Finding[] {
   const findings: Finding[] = [];
-  const waitedMs = now.getTime() - (inbox.sinceMs ?? Number.POSITIVE_INFINITY);
-  if (waitedMs > longestRunMs) {
-    const what = `${inbox.count} in the inbox, waiting for ${formatDuration(waitedMs)}`;
+  const inboxAge = describeAge(inbox.sinceMs, longestRunMs, now);
+  if (inboxAge !== undefined) {
     const fix =
       '`reeve deploy-action` performs them; `systemctl status reeve-deploy-action.path` should be active';
-    findings.push(failure(what, { fix }));
+    findings.push(failure(`${inbox.count} in the inbox, waiting ${inboxAge}`, { fix }));
   }
-  const unsentMs = now.getTime() - (outbox.sinceMs ?? Number.POSITIVE_INFINITY);
-  if (unsentMs > patienceMs) {
-    const what = `${plural(outbox.count, 'result')} not sent, the oldest for ${formatDuration(unsentMs)}`;
-    const where = places.find(({ direction }) => direction === 'push')?.place ?? '';
-    findings.push(failure(what, { where, fix: '`reeve rsync-pull` says why' }));
+  const outboxAge = describeAge(outbox.sinceMs, patienceMs, now);
+  if (outboxAge !== undefined) {
+    const what = `${plural(outbox.count, 'result')} not sent, the oldest ${outboxAge}`;
+    findings.push(failure(what, { where: push, fix: '`reeve rsync-pull` says why' }));
   }
   return findings;
 }
 
-function judgeLeft({ survey: { quarantine }, strays }: ActionsFacts): Finding[] {
-  const findings: Finding[] = [];
-  if (quarantine.length > 0) {
-    const what = `${quarantine.length} refused, and kept in quarantine for people`;
-    const fix = '`reeve history` says why; look at them and remove them';
-    findings.push(warning(what, { where: listNames(quarantine.map(nameSafely)), fix }));
+/** Undefined within its time. */
+function describeAge(sinceMs: number | undefined, ms: number, now: Date): string | undefined {
+  if (sinceMs === undefined) return undefined;
+  const ageMs = now.getTime() - sinceMs;
+  if (ageMs < -patienceMs) return `since ${new Date(sinceMs).toISOString()}, which is to come`;
+  return ageMs > ms ? `for ${formatDuration(ageMs)}` : undefined;
+}
+
+function judgeQuarantine({ quarantine }: NodeSurvey): Finding[] {
+  if (quarantine.length === 0) return [];
+  const what = `${quarantine.length} refused, and kept in quarantine for people`;
+  const fix = '`reeve history` says why; look at them and remove them';
+  return [warning(what, { where: listNames(quarantine.map(nameSafely)), fix })];
+}
+
+function judgeStrays({ strays }: ActionsFacts): Finding[] {
+  if ('problem' in strays) {
+    return [failure(`what was left at the source is not known: ${strays.problem}`)];
   }
-  if (strays.count > 0) {
-    const what = `${strays.count} at the source left alone: they are no actions`;
-    const where = listNames(strays.names.map((name) => JSON.stringify(name)));
-    findings.push(warning(what, { where, fix: 'remove them there, and ask who writes them' }));
-  }
-  return findings;
+  if (strays.count === 0) return [];
+  const what = `${strays.count} at the source left alone: they are no actions`;
+  const where = listNames(strays.names.map((name) => JSON.stringify(name)));
+  return [warning(what, { where, fix: 'remove them there, and ask who writes them' })];
 }
 
 /** Whoever fills the inbox has chosen it. */
 function nameSafely(name: string): string {
   return /^[\w.-]+$/.test(name) ? name : JSON.stringify(name);
-}
-
-export type TreeDirectory = PathFacts & {
-  /** Below the root, as people know it. */
-  name: string;
-  isDirectory: boolean;
-  writable: boolean;
-  device: number | undefined;
-};
-
-export type ControlFacts = {
-  root: string;
-  /** The root comes first. */
-  directories: readonly TreeDirectory[];
-  survey: ControlSurvey;
-};
-
-export function judgeControl({ root, directories, survey }: ControlFacts): Finding[] {
-  const [top] = directories;
-  if (top === undefined || !top.isDirectory) {
-    const fix = 'make it, or correct actions.root';
-    return [failure('there is no such directory, which actions.root names', { where: root, fix })];
-  }
-  const findings = [
-    ...directories.flatMap((directory) => judgeDirectory(directory, top)),
-    ...judgeLate(survey),
-  ];
-  const { pending, approved, running } = survey;
-  const fine = `control host: ${pending} pending, ${approved} approved, ${running} running`;
-  return orOk(findings, ok(fine, { where: root }));
-}
-
-/** Without events no redeploy has an end; the other directories are made when they are needed. */
-function judgeDirectory(directory: TreeDirectory, top: TreeDirectory): Finding[] {
-  const { path: where, name, mode, error, isDirectory, writable, device } = directory;
-  if (error !== undefined) return [failure(`it cannot be looked at: ${error}`, { where })];
-  const isEvents = name === '../events';
-  if (mode === undefined) {
-    if (!isEvents) return [];
-    const fix = 'make it, with a directory for each node in it';
-    return [warning('nodes have nowhere to report to: every redeploy will have failed', { where, fix })];
-  }
-  if (!isDirectory) return [failure('it is no directory', { where })];
-  const findings: Finding[] = [];
-  if ((mode & 0o002) !== 0) {
-    const what = isEvents
-      ? 'anybody on this machine may report for any node'
-      : 'anybody on this machine may propose and approve there';
-    findings.push(failure(what, { where, fix: `chmod o-w ${where}` }));
-  }
-  if (!isEvents && !writable)
-    findings.push(failure('actions cannot be moved: it cannot be written', { where }));
-  if (!isEvents && device !== top.device) {
-    const what = 'it is another file system than the root, so that no action can be moved there';
-    findings.push(failure(what, { where, fix: 'have all of actions on one file system' }));
-  }
-  return findings;
-}
-
-function judgeLate({ late, timeoutMs }: ControlSurvey): Finding[] {
-  const old = late.filter(({ waitedMs }) => waitedMs > timeoutMs + patienceMs);
-  if (old.length === 0) return [];
-  const what = `${plural(old.length, 'action')} running past its time, which is ${formatDuration(timeoutMs)}`;
-  const fix = '`reeve action settle` ends them; `systemctl status reeve-action.timer` should be active';
-  return [failure(what, { where: listNames(old.map(({ id, node }) => `${id} on ${node}`)), fix })];
 }

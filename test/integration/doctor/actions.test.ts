@@ -1,11 +1,11 @@
 // `reeve doctor` on nodes of actions and on control hosts: whole processes, real files, a real sshd's keys.
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { type ActionsNode, makeActionsNode } from '../../support/actions-node.ts';
 import { collectAfterAll } from '../../support/after-all.ts';
 import { type ControlHost, makeControlHost } from '../../support/control-host.ts';
-import type { ProgramEnd } from '../../support/programs.ts';
+import { type ProgramEnd, startProcess } from '../../support/programs.ts';
 import { makePullingNode } from '../../support/pulling-node.ts';
 import { type Sshd, startSshd } from '../../support/sshd.ts';
 
@@ -16,7 +16,19 @@ async function examine(
   name = 'actions',
 ): Promise<Finding[]> {
   const end = await machine.reeve('doctor', '--json');
-  const { findings } = JSON.parse(end.stdout) as { findings: Finding[] };
+  return pick(end.stdout, name);
+}
+
+/** On a clock that was set by so much; that of the files is the kernel's. */
+async function later(node: ActionsNode, offset: string): Promise<Finding[]> {
+  const clock = { FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1', NO_FAKE_STAT: '1' };
+  const preload = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
+  const env = { ...node.env, ...clock, LD_PRELOAD: preload };
+  return pick((await startProcess(inject('reeveBin'), ['doctor', '--json'], env).ended).stdout, 'actions');
+}
+
+function pick(stdout: string, name: string): Finding[] {
+  const { findings } = JSON.parse(stdout) as { findings: Finding[] };
   return findings.filter(({ check }) => check === name);
 }
 
@@ -58,10 +70,8 @@ describe('doctor on a node of actions', () => {
     );
   });
 
-  it('tells of results that are not sent (D43), of quarantine, and of an action that nobody ends (D38)', async () => {
+  it('tells of quarantine, and of an action that nobody ends (D38)', async () => {
     const node = makeNode();
-    mkdirSync(node.places.outbox);
-    writeFileSync(join(node.places.outbox, eventName(Date.now() - 3_600_000)), '{}\n');
     writeFileSync(join(node.places.inbox, 'README'), 'no action');
     expect((await node.reeve('deploy-action')).status).toBe(1);
     const key = `redeploy-vps-web-${'0'.repeat(64)}`;
@@ -75,10 +85,66 @@ describe('doctor on a node of actions', () => {
     writeFileSync(join(node.places.markers, `${key}.open`), '');
     expect(told(await examine(node))).toEqual([
       'failure: 1 action running past its time, which is 10m',
-      expect.stringMatching(/^failure: 1 result not sent, the oldest for 1h/),
       'warning: 1 refused, and kept in quarantine for people',
     ]);
     expect(node.markers(), 'and settles nothing').toEqual(['redeploy-vps-web started']);
+  });
+
+  it('tells of results that are not sent by how long they are there, whatever their names say (D43)', async () => {
+    const node = makeNode();
+    mkdirSync(node.places.outbox);
+    writeFileSync(join(node.places.outbox, eventName(Date.parse('2099-01-01'))), '{}\n');
+    expect(told(await examine(node))).toEqual(['ok: node vps: 0 in the inbox, 0 running, 1 result to send']);
+    expect(told(await later(node, '+1h'))).toEqual([
+      expect.stringMatching(/^failure: 1 result not sent, the oldest for 1h/),
+    ]);
+  });
+
+  it('tells of a marker that was announced and never made, once runs should have cleared that away', async () => {
+    const node = makeNode();
+    mkdirSync(node.places.markers, { recursive: true });
+    writeFileSync(join(node.places.markers, `redeploy-vps-web-${'0'.repeat(64)}.open`), '');
+    expect(told(await examine(node))).toEqual(['ok: node vps: 0 in the inbox, 0 running, 0 results to send']);
+    expect(told(await later(node, '+49h'))).toEqual([
+      'warning: the markers of 1 action were announced and never made',
+    ]);
+  });
+
+  it('names services whose redeploys could have no id, on a node that has one for others', async () => {
+    const node = makeNode();
+    const [longest, long] = [51, 52].map((length) => 's'.repeat(length));
+    node.write('checkout/hosts/vps/services.yaml', `[web, ${longest}, ${long}, my_app]\n`);
+    expect(await examine(node)).toMatchObject([
+      {
+        level: 'warning',
+        what: '2 services can have no redeploy: their names fit into no id',
+        where: `${long}, my_app`,
+      },
+    ]);
+  });
+
+  it('is told of an rsync that is too old to send, and goes by the one that it would run', async () => {
+    const node = makeNode();
+    const script = "#!/bin/sh\necho 'rsync  version 3.2.3  protocol version 31'\n";
+    const path = `${dirname(node.write('bin/rsync', script, 0o755))}:${process.env['PATH']}`;
+    const { stdout } = await startProcess(inject('reeveBin'), ['doctor', '--json'], {
+      ...node.env,
+      PATH: path,
+    }).ended;
+    expect(told(pick(stdout, 'actions'))).toEqual(['failure: rsync 3.2.3 is too old: it sends no results']);
+  });
+
+  it('tells of all the rest where something cannot be looked at', async () => {
+    const node = makeNode();
+    node.write('state/actions/strays.json', '{"version":9}');
+    rmSync(node.places.inbox, { recursive: true });
+    writeFileSync(node.places.inbox, 'no directory');
+    rmSync(join(node.root, 'events'), { recursive: true });
+    expect(told(await examine(node))).toEqual([
+      'failure: actions.push names a directory that is not there',
+      expect.stringMatching(/^failure: what waits here cannot be looked at: .*inbox.*ENOTDIR/),
+      expect.stringMatching(/^failure: what was left at the source is not known: .*strays.json/),
+    ]);
   });
 
   it('expects runs of its concerns, and says how to have one', async () => {
@@ -143,6 +209,23 @@ describe('doctor on a control host', () => {
     expect(await examineTree(host)).toEqual([
       'failure: there is no such directory, which actions.root names',
     ]);
+  });
+
+  it('tells of links in the tree, which nothing follows', async () => {
+    const host = makeControlHost();
+    const target = join(host.dir, 'elsewhere');
+    mkdirSync(target);
+    const isLink = 'failure: a symbolic link, and none is followed there';
+    mkdirSync(join(host.root, 'deploy'));
+    symlinkSync(target, join(host.root, 'deploy/web-1'));
+    expect(await examineTree(host)).toEqual([isLink]);
+    rmSync(join(host.root, 'approved'), { recursive: true });
+    symlinkSync(target, join(host.root, 'approved'));
+    symlinkSync('nowhere', join(host.root, 'unknown'));
+    expect(await examineTree(host), 'and counts nothing').toEqual([isLink, isLink]);
+    renameSync(host.root, `${host.root}.real`);
+    symlinkSync('actions.real', host.root);
+    expect(await examineTree(host)).toEqual([isLink]);
   });
 
   it('tells of a redeploy that nobody ends (D41), and how to end it', async () => {

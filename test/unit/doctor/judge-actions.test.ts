@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type ActionsFacts,
-  type ControlFacts,
-  judgeActions,
-  judgeControl,
-  type PlaceFacts,
-} from '../../../src/lib/doctor/judge-actions.ts';
+import type { NodeSurvey } from '../../../src/lib/actions/survey.ts';
+import { type ActionsFacts, judgeActions, type PlaceFacts } from '../../../src/lib/doctor/judge-actions.ts';
 
 const now = new Date('2026-06-04T03:00:00.000Z');
 const agoMs = (seconds: number): number => now.getTime() - seconds * 1000;
@@ -20,21 +15,27 @@ const place = (over: Partial<PlaceFacts> = {}): PlaceFacts => ({
   ...{ keys: [key('pull'), noKey('id_ed25519')], ...over },
 });
 
+const idle = { inbox: { count: 0 }, outbox: { count: 0 }, quarantine: [], open: [] };
 const fine: ActionsFacts = {
-  ...{ node: 'web-1', timeoutMs: 600_000, missingPrograms: [], userProblem: undefined },
+  ...{
+    node: 'web-1',
+    timeoutMs: 600_000,
+    missingPrograms: [],
+    userProblem: undefined,
+    rsyncVersion: '3.4.1',
+  },
   places: [place(), place({ direction: 'push', place: 'deploy@control:/e/' })],
   knownHosts: { path: '/etc/reeve/ssh/known_hosts', mode: 0o644, uid: 0, hosts: 1 },
   checkout: { path: '/opt/checkout', isThere: true },
-  services: { path: '/opt/checkout/hosts/web-1/services.yaml', problem: undefined },
-  survey: { inbox: { count: 0 }, outbox: { count: 0 }, quarantine: [], open: [] },
+  services: { path: '/opt/checkout/hosts/web-1/services.yaml', problem: undefined, unnamable: [] },
+  survey: idle,
   strays: { count: 0, names: [] },
 };
 
 const judge = (facts: Partial<ActionsFacts>) => judgeActions({ ...fine, ...facts }, now);
 const told = (facts: Partial<ActionsFacts>): string[] =>
   judge(facts).map(({ level, what }) => `${level}: ${what}`);
-const surveyed = (survey: Partial<ActionsFacts['survey']>): string[] =>
-  told({ survey: { ...fine.survey, ...survey } });
+const surveyed = (survey: Partial<NodeSurvey>): string[] => told({ survey: { ...idle, ...survey } });
 
 describe('actions of a node', () => {
   it('are told to be fine in one line', () => {
@@ -135,20 +136,28 @@ describe('actions of a node', () => {
           { actionId: 'old', state: 'started', at: ago(1_201) },
           { actionId: 'undated', state: 'started', at: 'yesterday' },
           { actionId: 'untold', state: 'ended', at: ago(601) },
-          { actionId: 'damaged', state: 'damaged' },
+          { actionId: 'dated to come', state: 'ended', at: ago(-601) },
+          { actionId: 'damaged', state: 'damaged', at: ago(0) },
+          { actionId: 'unreadable', state: 'unreadable', at: ago(0) },
+          { actionId: 'newer', state: 'newer', at: ago(0) },
+          { actionId: 'announced', state: 'announced', at: ago(172_801) },
+          { actionId: 'just announced', state: 'announced', at: ago(172_800) },
         ],
       }),
     ).toEqual([
       'failure: 2 actions running past its time, which is 10m',
-      'failure: 1 action ended, and no result in the outbox',
-      'warning: the markers of 1 action cannot be read',
+      'failure: 2 actions ended, and no result in the outbox',
+      'warning: the markers of 1 action are damaged',
+      'failure: the markers of 1 action cannot be read',
+      'warning: the markers of 1 action are of a later reeve',
+      'warning: the markers of 1 action were announced and never made',
     ]);
   });
 
   it('fail for results that are not sent (D43), and for an inbox that nobody empties', () => {
     const findings = judge({
       survey: {
-        ...fine.survey,
+        ...idle,
         inbox: { count: 3, sinceMs: agoMs(3_601) },
         outbox: { count: 2, sinceMs: agoMs(601) },
       },
@@ -164,10 +173,49 @@ describe('actions of a node', () => {
     ]);
   });
 
+  it('fail for what waits since a time that is to come: how long, nobody knows', () => {
+    const waiting = { count: 1, sinceMs: agoMs(-601) };
+    expect(surveyed({ inbox: waiting, outbox: waiting })).toEqual([
+      'failure: 1 in the inbox, waiting since 2026-06-04T03:10:01.000Z, which is to come',
+      'failure: 1 result not sent, the oldest since 2026-06-04T03:10:01.000Z, which is to come',
+    ]);
+  });
+
+  it('are told of all the same where what waits, or what was left, cannot be looked at', () => {
+    const facts = { survey: { problem: 'EIO' }, strays: { problem: 'of a later reeve' } };
+    expect(told({ ...facts, userProblem: 'no such user' })).toEqual([
+      'failure: no such user',
+      'failure: what waits here cannot be looked at: EIO',
+      'failure: what was left at the source is not known: of a later reeve',
+    ]);
+  });
+
+  it.each([
+    ['3.2.3', ['failure: rsync 3.2.3 is too old: it sends no results']],
+    ['3.2.4', ['warning: rsync 3.2.4 may let the control host write outside of what is pulled']],
+    ['3.3.0', ['warning: rsync 3.3.0 may let the control host write outside of what is pulled']],
+    ['3.4.0', ['ok: node web-1: 0 in the inbox, 0 running, 0 results to send']],
+    ['4.0.0', ['ok: node web-1: 0 in the inbox, 0 running, 0 results to send']],
+    [undefined, ['ok: node web-1: 0 in the inbox, 0 running, 0 results to send']],
+  ])('are judged by the rsync of the node (%s)', (rsyncVersion, wanted) => {
+    expect(told({ rsyncVersion })).toEqual(wanted);
+  });
+
+  it('warn of services whose redeploys could have no id', () => {
+    const unnamable = ['a'.repeat(50), 'my_app'];
+    const [finding, ...others] = judge({ services: { ...fine.services, unnamable } });
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({
+      level: 'warning',
+      what: '2 services can have no redeploy: their names fit into no id',
+      where: `${'a'.repeat(50)}, my_app`,
+    });
+  });
+
   it('warn of quarantine and of strays, whose names are quoted (D45, D46)', () => {
     const quarantine = ['20260604-1-1-x.json', 'a\u001b[31mb'];
     const strays = { count: 7, names: ['README', 'x\ny'] };
-    expect(judge({ survey: { ...fine.survey, quarantine }, strays })).toMatchObject([
+    expect(judge({ survey: { ...idle, quarantine }, strays })).toMatchObject([
       {
         level: 'warning',
         what: '2 refused, and kept in quarantine for people',
@@ -177,67 +225,6 @@ describe('actions of a node', () => {
         level: 'warning',
         what: '7 at the source left alone: they are no actions',
         where: '"README", "x\\ny"',
-      },
-    ]);
-  });
-});
-
-describe('a control host', () => {
-  const directory = (name: string, over: Partial<ControlFacts['directories'][number]> = {}) => ({
-    ...{ name, path: `/h/actions/${name}`, mode: 0o755, uid: 0, device: 1 },
-    ...{ isDirectory: true, writable: true, ...over },
-  });
-  const survey = { pending: 1, approved: 0, running: 2, late: [], timeoutMs: 900_000 };
-  const root = '/h/actions';
-  const control = (over: Partial<ControlFacts>): string[] =>
-    judgeControl({ root, directories: [directory('.')], survey, ...over }).map(
-      ({ level, what }) => `${level}: ${what}`,
-    );
-
-  it('is told to be fine in one line', () => {
-    expect(control({})).toEqual(['ok: control host: 1 pending, 0 approved, 2 running']);
-  });
-
-  it('has missing directories made, but for the root and for what nodes report into', () => {
-    const missing = { mode: undefined, uid: undefined, isDirectory: false, writable: false };
-    expect(control({ directories: [directory('.', missing), directory('pending', missing)] })).toEqual([
-      'failure: there is no such directory, which actions.root names',
-    ]);
-    expect(control({ directories: [directory('.'), directory('pending', missing)] })).toMatchObject([
-      'ok: control host: 1 pending, 0 approved, 2 running',
-    ]);
-    expect(control({ directories: [directory('.'), directory('../events', missing)] })).toEqual([
-      'warning: nodes have nowhere to report to: every redeploy will have failed',
-    ]);
-  });
-
-  it.each([
-    ['pending', { mode: 0o777 }, ['failure: anybody on this machine may propose and approve there']],
-    ['../events', { mode: 0o777 }, ['failure: anybody on this machine may report for any node']],
-    ['running', { writable: false }, ['failure: actions cannot be moved: it cannot be written']],
-    ['failed', { isDirectory: false }, ['failure: it is no directory']],
-    [
-      'completed',
-      { device: 2 },
-      ['failure: it is another file system than the root, so that no action can be moved there'],
-    ],
-    ['../events', { device: 2, writable: false }, ['ok: control host: 1 pending, 0 approved, 2 running']],
-    ['approved', { error: 'EACCES' }, ['failure: it cannot be looked at: EACCES']],
-  ])('is judged by its directory %s (%j)', (name, over, wanted) => {
-    expect(control({ directories: [directory('.'), directory(name, over)] })).toEqual(wanted);
-  });
-
-  it('fails for redeploys that nobody ends (D41)', () => {
-    const late = [
-      { id: 'young', node: 'web-1', waitedMs: 1_500_000 },
-      { id: 'old', node: 'web-2', waitedMs: 1_501_000 },
-    ];
-    const directories = [directory('.')];
-    expect(judgeControl({ root, directories, survey: { ...survey, late } })).toMatchObject([
-      {
-        level: 'failure',
-        what: '1 action running past its time, which is 15m',
-        where: 'old on web-2',
       },
     ]);
   });
