@@ -76,7 +76,7 @@ export async function startTwoHosts(): Promise<TwoHosts> {
 }
 
 /** A cable between the two: a pair of interfaces, one in each machine's network. */
-export function joinHosts(control: Host, node: Host): void {
+function joinHosts(control: Host, node: Host): void {
   const [here, there] = [control.leader(), node.leader()];
   // One that is left by a machine that has gone goes with its other end, at some time.
   inNetwork(here, 'ip link delete link0 2>/dev/null || true');
