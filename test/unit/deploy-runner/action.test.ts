@@ -55,6 +55,21 @@ describe('an action', () => {
     });
   });
 
+  it('that others could not parse or render again is refused: a byte order mark, ten thousand levels', () => {
+    const text = JSON.stringify(raw);
+    expect(() => parseAction(Buffer.from(`\ufeff${text}`))).toThrow('invalid action: it is not whole JSON');
+    for (const [open, close] of [
+      ['[', ']'],
+      ['{"a":', '}'],
+    ] as const) {
+      const nested = (levels: number): Buffer =>
+        Buffer.from(text.replace('{', `{"x":${open.repeat(levels)}1${close.repeat(levels)},`));
+      expect(() => parseAction(nested(10_000))).toThrow('invalid action: it has more than 50 levels');
+      expect(() => parseAction(nested(50))).toThrow('it has more than 50 levels');
+      expect(parseAction(nested(49)).actionId).toBe('redeploy-vps-grafana');
+    }
+  });
+
   it.each<[string, unknown, string]>([
     ['a list', [], 'it is no object'],
     ['a text', 'redeploy', 'it is no object'],
