@@ -179,7 +179,7 @@ function judgeOpen({ open }: NodeSurvey, timeoutMs: number, now: Date): Finding[
       return warning(`the markers of ${count} are damaged`, { where, fix });
     }),
     ...tell(pick('unreadable'), (where, count) => {
-      const fix = 'look at the disk, and at processed-deploy-actions; nothing runs or tells them meanwhile';
+      const fix = 'look at the disk and at processed-deploy-actions; they are not run meanwhile';
       return failure(`the markers of ${count} cannot be read`, { where, fix });
     }),
     ...tell(pick('newer'), (where, count) => {
