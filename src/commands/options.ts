@@ -23,7 +23,10 @@ export const serviceOption: OptionSpec = {
   flags: '--service <project/service>',
   description: 'only this service',
 };
-export const yesOption: OptionSpec = { flags: '--yes', description: 'do not ask' };
+export const yesOption: OptionSpec = {
+  flags: '--yes',
+  description: 'do not ask: needed where there is no terminal',
+};
 export const dryRunOption: OptionSpec = {
   flags: '--dry-run',
   description: 'tell what would be done and change nothing',

@@ -14,7 +14,7 @@ export const actionsCommands: readonly CommandSpec[] = [
   },
   {
     path: 'deploy-action',
-    summary: 'perform the approved redeploys in the inbox, each once',
+    summary: 'perform the approved redeploys in the inbox, each once; while the node is held, they wait',
     options: [
       {
         flags: '--watch',
@@ -26,7 +26,7 @@ export const actionsCommands: readonly CommandSpec[] = [
   },
   {
     path: 'action list',
-    summary: 'actions that are pending, approved or running, on the control host',
+    summary: 'actions that are pending, approved or running, on the control host; exit 1 if one is no use',
     options: [{ flags: '--all', description: 'with those that have ended' }],
     load: () => import('./action-list.ts'),
   },
@@ -38,7 +38,7 @@ export const actionsCommands: readonly CommandSpec[] = [
   },
   {
     path: 'action approve',
-    summary: 'let a pending action be carried out',
+    summary: 'let a pending action be carried out; asks first',
     arguments: [actionArgument],
     options: [reasonOption, yesOption],
     locks: true,
@@ -46,7 +46,7 @@ export const actionsCommands: readonly CommandSpec[] = [
   },
   {
     path: 'action reject',
-    summary: 'put a pending action aside for good',
+    summary: 'put a pending action aside for good; asks first',
     arguments: [actionArgument],
     options: [reasonOption, yesOption],
     locks: true,

@@ -18,7 +18,8 @@ export async function listActions(ctx: Context, { all }: { all: boolean }): Prom
   for (const state of all ? actionStates : openStates) {
     const { found, foreign, isCut } = await readState(root, state);
     summaries.push(...found.map(summarize));
-    if (foreign > 0) troubles.push(`${state}: ${foreign} names are no action's`);
+    if (foreign > 0)
+      troubles.push(`${state}: ${foreign} ${foreign === 1 ? 'name is' : 'names are'} no action's`);
     if (isCut) troubles.push(`${state}: there are more, which are not shown`);
   }
   const isWhole = troubles.length === 0 && summaries.every(({ problem }) => problem === null);

@@ -18,7 +18,10 @@ export async function showAction(ctx: Context, id: string): Promise<Outcome> {
     throw new UsageError(`${JSON.stringify(id)} is no action's id: \`reeve action list\` shows them`);
   }
   const everywhere = await readEverywhere(root, id);
-  if (everywhere.length === 0) throw new InputError(`there is no action ${id}`, { code: 'unknown-action' });
+  if (everywhere.length === 0) {
+    const hint = '`reeve action list --all` shows them';
+    throw new InputError(`there is no action ${id}: ${hint}`, { code: 'unknown-action' });
+  }
   const details = await Promise.all(everywhere.map((found) => detail(ctx, root, found)));
   return {
     outcome: 'done',

@@ -45,7 +45,9 @@ function requireDecided(
 ): FoundAction {
   const [current] = everywhere.toSorted((a, b) => rank(a) - rank(b));
   if (current === undefined) {
-    throw new InputError(`there is no action ${id}`, { code: 'unknown-action' });
+    throw new InputError(`there is no action ${id}: \`reeve action list\` shows them`, {
+      code: 'unknown-action',
+    });
   }
   if (current.kind === 'action' && alike[to].includes(current.state)) return current;
   throw new InputError(`cannot ${verb} ${id}: it is ${current.state} already`, { code: 'decided' });
