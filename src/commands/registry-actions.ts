@@ -59,7 +59,7 @@ export const actionsCommands: readonly CommandSpec[] = [
       { flags: '--settle', description: 'settle first, as the timer does' },
       {
         flags: '--window <seconds>',
-        description: 'look each second while one is under way, for so long (default 0)',
+        description: 'look each second while one is under way, for so long (default 0, 300 at most)',
       },
     ],
     locks: true,
