@@ -2,14 +2,21 @@
 // Every file is replaced whole, so that two at once end in the same state.
 import { mkdir, rename, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { balancerService, masterSocket } from '../edge/balancer-path.ts';
 import { ReeveError } from '../errors.ts';
 import { isSystemdRunning, runSystemctl } from '../exec/systemd.ts';
+import { waitUntilUnused } from '../haproxy/unused.ts';
 import { fileError } from '../state/file-error.ts';
 import { dropInPath, wantsPath } from './gather.ts';
 import type { UnitChange } from './plan.ts';
 import { balancerUnits, proxyUnits, roleTargets, rootTarget, unitDirectory } from './units.ts';
 
-export type ApplyOptions = { root: string; signal: AbortSignal };
+export type ApplyOptions = {
+  root: string;
+  signal: AbortSignal;
+  /** Where HAProxy's sockets are on an edge; undefined without a cluster. */
+  balancerDirectory: string | undefined;
+};
 
 /**
  * Answers whether this machine's systemd now runs what is switched on. What it has not started it does not start: a
@@ -36,16 +43,32 @@ async function followChanges(changes: readonly UnitChange[], options: ApplyOptio
   const isBalanced =
     changes.some(({ unit }) => balancerUnits.includes(unit)) && !leaving.has(roleTargets.edge);
   const isBalancerLeaving = balancerUnits.some((unit) => leaving.has(unit));
-  // Caddy has to be told not to use HAProxy before that goes. What is wrong with the run its own record tells.
-  if (isBalanced && isBalancerLeaving) {
-    await runSystemctl(['start', edgeService], { ...options, okStatuses: anyStatus }).catch(() => {});
-  }
+  if (isBalanced && isBalancerLeaving) await leaveBalancer(options);
   for (const change of changes) await followChange(change, leaving, options);
   if (isBalanced && !isBalancerLeaving) await runSystemctl(['start', '--no-block', edgeService], options);
 }
 
 const edgeService = 'reeve-edge.service';
 const anyStatus = [0, 1];
+
+/** Caddy closes a connection on which nothing has come for five seconds; until then the request comes by the old way. */
+const lateMs = 5_000;
+const underWayMs = 10_000;
+
+/**
+ * Caddy is told not to use HAProxy before that goes, and what is under way through it may end: Caddy tries nothing again
+ * that it has begun with a configuration that is no longer its own.
+ */
+async function leaveBalancer(options: ApplyOptions): Promise<void> {
+  const { balancerDirectory: directory, signal } = options;
+  // The first one may join a run under way, which has read other settings. What is wrong with a run its own record tells.
+  for (let run = 0; run < 2; run += 1) {
+    await runSystemctl(['start', edgeService], { ...options, okStatuses: anyStatus }).catch(() => {});
+  }
+  if (directory === undefined) return;
+  const bounds = { leastMs: lateMs, mostMs: underWayMs };
+  await waitUntilUnused(masterSocket({ directory }), { signal, service: balancerService, ...bounds });
+}
 
 async function followChange(
   { kind, unit }: UnitChange,
