@@ -2,14 +2,20 @@
 // Every file is replaced whole, so that two at once end in the same state.
 import { mkdir, rename, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { balancerService, masterSocket } from '../edge/balancer-path.ts';
 import { ReeveError } from '../errors.ts';
 import { isSystemdRunning, runSystemctl } from '../exec/systemd.ts';
 import { waitUntilUnused } from '../haproxy/unused.ts';
 import { fileError } from '../state/file-error.ts';
 import { dropInPath, wantsPath } from './gather.ts';
 import type { UnitChange } from './plan.ts';
-import { balancerUnits, proxyUnits, roleTargets, rootTarget, unitDirectory } from './units.ts';
+import {
+  balancerService,
+  balancerUnits,
+  proxyUnits,
+  roleTargets,
+  rootTarget,
+  unitDirectory,
+} from './units.ts';
 
 export type ApplyOptions = {
   root: string;
@@ -66,8 +72,10 @@ async function leaveBalancer(options: ApplyOptions): Promise<void> {
     await runSystemctl(['start', edgeService], { ...options, okStatuses: anyStatus }).catch(() => {});
   }
   if (directory === undefined) return;
+  // As the unit names it.
+  const socket = join(directory, 'master.sock');
   const bounds = { leastMs: lateMs, mostMs: underWayMs };
-  await waitUntilUnused(masterSocket({ directory }), { signal, service: balancerService, ...bounds });
+  await waitUntilUnused(socket, { signal, service: balancerService, ...bounds });
 }
 
 async function followChange(
