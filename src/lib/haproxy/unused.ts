@@ -1,7 +1,7 @@
 // Waits for a HAProxy that is to be stopped, and that nobody is sent to any more, to end what it has under way.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UnavailableError } from '../errors.ts';
-import { parseBusyServers } from './parse.ts';
+import { sumSessions } from './parse-workers.ts';
 import type { RuntimeOptions } from './runtime.ts';
 import { askWorkers } from './workers.ts';
 
@@ -12,7 +12,7 @@ export type UnusedOptions = RuntimeOptions & {
   mostMs: number;
 };
 
-const pollMs = 100;
+const pollMs = 200;
 
 /** Old workers count as well. Ends at once where HAProxy cannot be asked: then there is nothing to wait for. */
 export async function waitUntilUnused(masterSocket: string, options: UnusedOptions): Promise<void> {
@@ -21,8 +21,7 @@ export async function waitUntilUnused(masterSocket: string, options: UnusedOptio
   const age = (): number => performance.now() - startedAt;
   try {
     while (!ask.signal.aborted && age() < mostMs) {
-      const isUsed = await hasRequests(masterSocket, ask);
-      if (!isUsed && age() >= leastMs) return;
+      if (!(await isUsed(masterSocket, ask)) && age() >= leastMs) return;
       await sleep(pollMs, undefined, { signal: ask.signal }).catch(() => {});
     }
   } catch (error) {
@@ -30,10 +29,8 @@ export async function waitUntilUnused(masterSocket: string, options: UnusedOptio
   }
 }
 
-/** Requests and tunnels alike have a connection to a server; our file keeps none. */
-async function hasRequests(masterSocket: string, options: RuntimeOptions): Promise<boolean> {
-  // The second one always has an answer, by which a worker is known that has ended meanwhile.
-  const commands = ['show servers conn', 'show version'];
-  const workers = await askWorkers(masterSocket, commands, options);
-  return workers.some(({ answers: [servers = ''] }) => parseBusyServers(servers).size > 0);
+async function isUsed(masterSocket: string, options: RuntimeOptions): Promise<boolean> {
+  // Of backends alone.
+  const workers = await askWorkers(masterSocket, ['show stat -1 2 -1'], options);
+  return workers.some(({ answers: [stats = ''] }) => sumSessions(stats) !== 0);
 }

@@ -4,7 +4,6 @@ import { mkdir, rename, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ReeveError } from '../errors.ts';
 import { isSystemdRunning, runSystemctl } from '../exec/systemd.ts';
-import { waitUntilUnused } from '../haproxy/unused.ts';
 import { fileError } from '../state/file-error.ts';
 import { dropInPath, wantsPath } from './gather.ts';
 import type { UnitChange } from './plan.ts';
@@ -72,6 +71,7 @@ async function leaveBalancer(options: ApplyOptions): Promise<void> {
     await runSystemctl(['start', edgeService], { ...options, okStatuses: anyStatus }).catch(() => {});
   }
   if (directory === undefined) return;
+  const { waitUntilUnused } = await import('../haproxy/unused.ts');
   // As the unit names it.
   const socket = join(directory, 'master.sock');
   const bounds = { leastMs: lateMs, mostMs: underWayMs };
