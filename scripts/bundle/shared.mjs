@@ -27,7 +27,7 @@ const sets = {
   },
   proxy: {
     of: ['registry', 'tunnels'].map((name) => `src/lib/proxy/${name}.ts`),
-    below: /^src\/lib\/proxy\//,
+    below: /^src\/lib\/(proxy\/|haproxy\/(parse-)?workers\.ts)/,
   },
 };
 

@@ -127,6 +127,15 @@ function changesIn(log: string): string[] {
 
 type HttpsAnswer = { status: number; body: string };
 
+/** Before the handshake was over: nothing has been sent. */
+export class NotConnectedError extends Error {
+  readonly code: string | undefined;
+  constructor(cause: NodeJS.ErrnoException) {
+    super(cause.message, { cause });
+    this.code = cause.code;
+  }
+}
+
 type FetchOptions = {
   method?: string;
   body?: string;
@@ -160,7 +169,9 @@ function fetchHttps(
         response.on('error', reject);
       },
     );
-    outgoing.on('error', reject);
+    let isConnected = false;
+    outgoing.once('socket', (socket) => socket.once('secureConnect', () => (isConnected = true)));
+    outgoing.on('error', (error) => reject(isConnected ? error : new NotConnectedError(error)));
     outgoing.end(body);
   });
 }

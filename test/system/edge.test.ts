@@ -1,6 +1,7 @@
 // An edge as people meet it: a domain over HTTPS through Caddy and HAProxy, and what is left of that when either dies.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { caFile, domain, type EdgeBox, startEdgeBox } from '../support/edge-box.ts';
+import { startAsking } from '../support/edge-asking.ts';
+import { domain, type EdgeBox, startEdgeBox } from '../support/edge-box.ts';
 import type { Host } from '../support/host.ts';
 import { isInBucket } from '../support/installed-store.ts';
 import { aWebDeploy } from '../support/services.ts';
@@ -11,38 +12,6 @@ const intervals = { tick: '2s', liveness: '10s', edge: `${tickMs}ms` };
 const image = 'reeve-test/web-app:v1';
 const web = (overrides: Readonly<Record<string, unknown>> = {}): object =>
   aWebDeploy({ image, ingress: { domain, port: 8080, edge: 'web-1-edge' }, ...overrides });
-
-/**
- * One request after another, each on a connection of its own, until its stdin ends. A Caddy that changes its document
- * answers nobody for a moment: a connection that does not come about (7, 35) is tried again, up to five times. A request
- * that was sent is not.
- */
-const askScript = `#!/bin/sh
-served=0 failed=0 again=0
-ask() {
-  for try in 1 2 3 4 5; do
-    status=0
-    curl -sS --fail --max-time 5 --cacert ${caFile} -o /dev/null "$1" 2>>/root/failures || status=$?
-    case $status in
-      7 | 35) again=$((again + 1)); sleep 0.04 ;;
-      *) return $status ;;
-    esac
-  done
-  return $status
-}
-# A job in the background has no stdin of its own.
-exec 3<&0
-( cat <&3 >/dev/null; touch /root/enough ) &
-echo asking
-while [ ! -e /root/enough ]; do
-  if ask "$1"; then
-    served=$((served + 1))
-  else
-    failed=$((failed + 1))
-  fi
-done
-echo "$served served, $failed failed, $again connections tried again"
-`;
 
 describeHost('an edge on a machine of its own', () => {
   let box: EdgeBox;
@@ -120,22 +89,46 @@ describeHost('an edge on a machine of its own', () => {
     tellFigure(`a shard with a new domain: served over HTTPS after ${since(writtenAt)} ms`);
   });
 
-  it('goes from HAProxy to Caddy alone and back without a failed request', async () => {
-    await host.write('/root/ask', askScript, '0755');
-    const asking = host.start(['/root/ask', `https://${domain}/`]);
-    await asking.waitFor('asking');
+  /** Who has the domain's backends, as Caddy's configuration says. */
+  const balancing = async (): Promise<'haproxy' | 'caddy'> => {
+    const config = await host.output(['curl', '-sS', 'http://127.0.0.1:2019/config/']);
+    return config.includes('X-Reeve-Route') ? 'haproxy' : 'caddy';
+  };
+
+  it('goes from HAProxy to Caddy alone and back without a failed request: fast, slow or late, of HTTP/1.1 or 2', async () => {
+    const asking = await startAsking(host);
     const balancers = [];
     for (const balancer of ['caddy', 'auto']) {
       await box.configureEdge({ intervals, balancer });
       await idle();
-      const config = await host.output(['curl', '-sS', 'http://127.0.0.1:2019/config/']);
-      balancers.push(config.includes('X-Reeve-Route') ? 'haproxy' : 'caddy');
+      balancers.push(await balancing());
     }
-    asking.child.stdin.end();
-    const { stdout } = await asking.ended;
+    const { served: counts, alerts, unread, failures } = await asking.stop();
+    expect(failures).toBe('');
     expect(balancers).toEqual(['caddy', 'haproxy']);
-    expect(stdout).toMatch(/^asking\n\d+ served, 0 failed, \d connections tried again\n$/);
-    tellFigure(`HAProxy, Caddy alone, HAProxy: ${stdout.split('\n')[1]}`);
+    expect(Object.values(counts).every((count) => count > 0)).toBe(true);
+    tellFigure(
+      `HAProxy, Caddy alone, HAProxy: served ${JSON.stringify(counts)}, 0 failed; sent again ${unread} that were closed unread, ` +
+        `${alerts} after an alert in the handshake`,
+    );
+  });
+
+  it('leaves HAProxy only when Caddy is told, whatever look is under way with the settings of before', async () => {
+    const lock = host.start(['flock', '/run/reeve/locks/edge.lock', 'sh', '-c', 'echo locked; read line']);
+    await lock.waitFor('locked');
+    await host.output(['systemctl', 'start', '--no-block', 'reeve-edge.service']);
+    // It has read its settings by then.
+    await host.waitFor('a look that waits', () => host.output(['pgrep', '-f', '^flock -x .* 3$']));
+    const configured = box.configureEdge({ intervals, balancer: 'caddy' });
+    await host.waitFor('Caddy to be told', () =>
+      host.output(['pgrep', '-f', '^systemctl .*start reeve-edge']),
+    );
+    lock.child.stdin.end();
+    await configured;
+    expect(await balancing()).toBe('caddy');
+    await box.configureEdge({ intervals });
+    await idle();
+    expect(await balancing()).toBe('haproxy');
   });
 
   it('gives both their routes after a reboot, and after a power failure', async () => {

@@ -67,15 +67,26 @@ export function parseGotMap(answer: string): string | undefined {
   return /\bfound=yes\b.*? value="([^"]*)"/.exec(answer)?.[1];
 }
 
-/** Sessions of a backend at this moment, out of `show stat`, whose columns are named in its first line. */
+/** Sessions of a backend at this moment, out of `show stat`. */
 export function parseSessions(stats: string, backend: string): number | undefined {
+  const count = [...readSessions(stats)].find(([name]) => name === backend)?.[1];
+  return Number.isSafeInteger(count) ? count : undefined;
+}
+
+/** The same of all backends together: requests, from their first byte on, and tunnels. */
+export function sumSessions(stats: string): number {
+  return [...readSessions(stats)].reduce((sum, [, count]) => sum + count, 0);
+}
+
+/** By backend; NaN where it does not say. The columns are named in the first line. */
+function* readSessions(stats: string): Generator<[backend: string, count: number]> {
   const [header = '', ...lines] = stats.replace(/^# /, '').split('\n');
   const column = header.split(',').indexOf('scur');
-  const row = lines
-    .map((line) => line.split(','))
-    .find(([name, kind]) => name === backend && kind === 'BACKEND');
-  const count = Number(row?.[column] || 'none');
-  return Number.isSafeInteger(count) ? count : undefined;
+  for (const line of lines) {
+    const fields = line.split(',');
+    const [name = '', kind] = fields;
+    if (kind === 'BACKEND') yield [name, Number(fields[column] || 'none')];
+  }
 }
 
 /** Ids of a backend's sessions, out of `show sess`. */

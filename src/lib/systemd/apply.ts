@@ -7,9 +7,21 @@ import { isSystemdRunning, runSystemctl } from '../exec/systemd.ts';
 import { fileError } from '../state/file-error.ts';
 import { dropInPath, wantsPath } from './gather.ts';
 import type { UnitChange } from './plan.ts';
-import { balancerUnits, proxyUnits, roleTargets, rootTarget, unitDirectory } from './units.ts';
+import {
+  balancerService,
+  balancerUnits,
+  proxyUnits,
+  roleTargets,
+  rootTarget,
+  unitDirectory,
+} from './units.ts';
 
-export type ApplyOptions = { root: string; signal: AbortSignal };
+export type ApplyOptions = {
+  root: string;
+  signal: AbortSignal;
+  /** Where HAProxy's sockets are on an edge; undefined without a cluster. */
+  balancerDirectory: string | undefined;
+};
 
 /**
  * Answers whether this machine's systemd now runs what is switched on. What it has not started it does not start: a
@@ -36,16 +48,35 @@ async function followChanges(changes: readonly UnitChange[], options: ApplyOptio
   const isBalanced =
     changes.some(({ unit }) => balancerUnits.includes(unit)) && !leaving.has(roleTargets.edge);
   const isBalancerLeaving = balancerUnits.some((unit) => leaving.has(unit));
-  // Caddy has to be told not to use HAProxy before that goes. What is wrong with the run its own record tells.
-  if (isBalanced && isBalancerLeaving) {
-    await runSystemctl(['start', edgeService], { ...options, okStatuses: anyStatus }).catch(() => {});
-  }
+  if (isBalanced && isBalancerLeaving) await leaveBalancer(options);
   for (const change of changes) await followChange(change, leaving, options);
   if (isBalanced && !isBalancerLeaving) await runSystemctl(['start', '--no-block', edgeService], options);
 }
 
 const edgeService = 'reeve-edge.service';
 const anyStatus = [0, 1];
+
+/** Caddy closes a connection on which nothing has come for five seconds; until then the request comes by the old way. */
+const lateMs = 5_000;
+const underWayMs = 10_000;
+
+/**
+ * Caddy is told not to use HAProxy before that goes, and what is under way through it may end: Caddy tries nothing again
+ * that it has begun with a configuration that is no longer its own.
+ */
+async function leaveBalancer(options: ApplyOptions): Promise<void> {
+  const { balancerDirectory: directory, signal } = options;
+  // The first one may join a run under way, which has read other settings. What is wrong with a run its own record tells.
+  for (let run = 0; run < 2; run += 1) {
+    await runSystemctl(['start', edgeService], { ...options, okStatuses: anyStatus }).catch(() => {});
+  }
+  if (directory === undefined) return;
+  const { waitUntilUnused } = await import('../haproxy/unused.ts');
+  // As the unit names it.
+  const socket = join(directory, 'master.sock');
+  const bounds = { leastMs: lateMs, mostMs: underWayMs };
+  await waitUntilUnused(socket, { signal, service: balancerService, ...bounds });
+}
 
 async function followChange(
   { kind, unit }: UnitChange,

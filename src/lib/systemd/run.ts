@@ -6,7 +6,7 @@ import type { BaseContext, Context } from '../context.ts';
 import { ConfigError } from '../errors.ts';
 import { isSystemdRunning } from '../exec/systemd.ts';
 import type { Outcome } from '../outcome.ts';
-import { applyUnits } from './apply.ts';
+import { type ApplyOptions, applyUnits } from './apply.ts';
 import { dropInPath, gatherEnvironment, gatherUnits } from './gather.ts';
 import { describeChange, planUnits, type UnitChange } from './plan.ts';
 import { type DropIn, findEnabled, renderDropIns, type UnitsConfig } from './render.ts';
@@ -48,7 +48,7 @@ export async function compareUnits(ctx: Context, { root }: UnitsOptions): Promis
 export async function writeUnits(ctx: Context, { root }: UnitsOptions): Promise<Outcome> {
   requireUsualDirectories(ctx);
   const changes = await planFor(ctx.config, ctx.paths.configFile, root);
-  const { running } = await applyUnits(changes, { root, signal: ctx.signal });
+  const { running } = await applyUnits(changes, applyOptions(ctx, ctx.config, root));
   const lines = changes.map((change) => tellChange(change, root));
   return {
     outcome: changes.length === 0 ? 'nothing-to-do' : 'done',
@@ -62,11 +62,15 @@ export async function startUnits(base: BaseContext, config: UnitsConfig): Promis
   const isUsual = base.paths.configFile === '/etc/reeve/reeve.yaml' && hasUsualDirectories(base);
   if (!isUsual || !isSystemdRunning() || !existsSync(join(unitDirectory, rootTarget))) return undefined;
   const changes = await planFor(config, base.paths.configFile, '/');
-  const { running } = await applyUnits(changes, { root: '/', signal: base.signal });
+  const { running } = await applyUnits(changes, applyOptions(base, config, '/'));
   const lines = changes.map((change) => tellChange(change, '/'));
   return running
     ? lines
     : [...lines, `${rootTarget} is stopped: \`systemctl start ${rootTarget}\` starts it all`];
+}
+
+function applyOptions({ signal }: BaseContext, { cluster }: UnitsConfig, root: string): ApplyOptions {
+  return { root, signal, balancerDirectory: cluster?.haproxy.directory };
 }
 
 /** With what the units' own environment says: a person's says nothing about them. */

@@ -45,8 +45,10 @@ export const commandsSocket = 'reeve-api-commands.socket';
 /** Claims: one window after another, which no configuration sets. */
 export const claimTimer = 'reeve-claim.timer';
 
+export const balancerService = 'reeve-balancer.service';
+
 /** HAProxy on an edge: the socket first, which the service has its descriptor from. */
-export const balancerUnits: readonly string[] = ['reeve-balancer.socket', 'reeve-balancer.service'];
+export const balancerUnits: readonly string[] = ['reeve-balancer.socket', balancerService];
 
 /** HAProxy before this node's instances: the socket first, too. */
 export const proxyUnits: readonly string[] = ['reeve-proxy.socket', 'reeve-proxy.service'];

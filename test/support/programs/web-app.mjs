@@ -10,7 +10,9 @@ const magic = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const server = createServer((request, response) => {
   // A connection that stays open across the stop would be closed under a request.
   response.setHeader('connection', stopping ? 'close' : 'keep-alive');
-  response.end(request.url === '/healthz' ? 'ok\n' : `${name}\n`);
+  const [, delayMs = '0'] = /^\/after\/(\d+)$/.exec(request.url) ?? [];
+  const page = request.url === '/healthz' ? 'ok\n' : `${name}\n`;
+  setTimeout(() => response.end(page), Number(delayMs));
 });
 server.keepAliveTimeout = 60_000;
 

@@ -5,6 +5,7 @@ import {
   parseSessions,
   parseShownMap,
   parseWorkers,
+  sumSessions,
 } from '../../../src/lib/haproxy/parse-workers.ts';
 
 describe('what HAProxy 2.6 answers', () => {
@@ -69,6 +70,15 @@ describe('what HAProxy 2.6 answers', () => {
     expect(parseSessions(stats, 'tunnels')).toBe(4);
     expect(parseSessions(stats, 'node')).toBeUndefined();
     expect(parseSessions('', 'tunnels')).toBeUndefined();
+  });
+
+  it('sums the sessions of all backends, and of nothing else', () => {
+    const header = '# pxname,svname,qcur,qmax,scur,smax';
+    const stats = `${header}\nnode,FRONTEND,,,9,9\na,server,0,0,3,3\na,BACKEND,0,0,4,5\nb,BACKEND,0,0,2,2\n`;
+    expect(sumSessions(stats)).toBe(6);
+    expect(sumSessions(`${header}\na,BACKEND,0,0,0,5\n`)).toBe(0);
+    // What cannot be told is not none.
+    expect(sumSessions('# pxname,svname\na,BACKEND\n')).toBeNaN();
   });
 
   it('lists the sessions of a backend, and no others', () => {
