@@ -1,4 +1,5 @@
 // The clock of the control host is set while a redeploy is running.
+
 import { expect, it } from 'vitest';
 import {
   actionId,
@@ -7,13 +8,11 @@ import {
   type ControlHost,
   makeControlHost,
 } from '../../support/control-host.ts';
+import { fakeClock } from '../../support/faked-clock.ts';
 
 /** On a clock that was set by so much; that of the files is the kernel's. */
 async function settleAt(host: ControlHost, offset: string): Promise<ControlEnd> {
-  const settings = {
-    LD_PRELOAD: '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1',
-    ...{ FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1', NO_FAKE_STAT: '1' },
-  };
+  const settings = fakeClock(offset);
   const under = ['env', ...Object.entries(settings).map(([name, value]) => `${name}=${value}`)];
   return await host.start(['action', 'settle', '--json'], under).end;
 }

@@ -1,8 +1,10 @@
 // The clock of the node is set while an approved redeploy waits in the inbox.
+
 import { mkdirSync, renameSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect, inject, it } from 'vitest';
 import { makeActionsNode } from '../../support/actions-node.ts';
+import { fakeClock } from '../../support/faked-clock.ts';
 import { startProcess } from '../../support/programs.ts';
 
 it.each(['+1d', '-1d'])('D41 by %s: it has waited no longer by that, and is begun', async (offset) => {
@@ -14,8 +16,7 @@ it.each(['+1d', '-1d'])('D41 by %s: it has waited no longer by that, and is begu
   await node.reeve('rsync-pull');
   const end = await startProcess(inject('reeveBin'), ['deploy-action'], {
     ...node.env,
-    LD_PRELOAD: '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1',
-    ...{ FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1', NO_FAKE_STAT: '1' },
+    ...fakeClock(offset),
   }).ended;
   expect([end.status, node.ran(), node.inbox()]).toEqual([0, ['db'], []]);
   const [result] = node.results();

@@ -1,10 +1,12 @@
 // `reeve doctor` on nodes of actions and on control hosts: whole processes, real files, a real sshd's keys.
+
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { type ActionsNode, makeActionsNode } from '../../support/actions-node.ts';
 import { collectAfterAll } from '../../support/after-all.ts';
 import { type ControlHost, makeControlHost } from '../../support/control-host.ts';
+import { fakeClock } from '../../support/faked-clock.ts';
 import { type ProgramEnd, startProcess } from '../../support/programs.ts';
 import { makePullingNode } from '../../support/pulling-node.ts';
 import { type Sshd, startSshd } from '../../support/sshd.ts';
@@ -21,9 +23,7 @@ async function examine(
 
 /** On a clock that was set by so much; that of the files is the kernel's. */
 async function later(node: ActionsNode, offset: string): Promise<Finding[]> {
-  const clock = { FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1', NO_FAKE_STAT: '1' };
-  const preload = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
-  const env = { ...node.env, ...clock, LD_PRELOAD: preload };
+  const env = { ...node.env, ...fakeClock(offset) };
   return pick((await startProcess(inject('reeveBin'), ['doctor', '--json'], env).ended).stdout, 'actions');
 }
 

@@ -1,10 +1,12 @@
 // Containers that the original has left, in a real engine: which of them are told, which are left alone, and the slots they take.
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
 import { type ClaimNode, makeClaimNode } from '../../support/claim-node.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { startEngineProxy } from '../../support/engine-proxy.ts';
+import { fakeClock } from '../../support/faked-clock.ts';
 import { askDocker } from '../../support/node.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
 import { startProcess } from '../../support/programs.ts';
@@ -30,11 +32,7 @@ async function leaveEnded(node: ClaimNode, command = 'exit 3'): Promise<Left> {
 async function claimAt(node: ClaimNode, atMs: number) {
   const env = {
     ...node.env,
-    TZ: 'UTC',
-    LD_PRELOAD: '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1',
-    FAKETIME: new Date(atMs).toISOString().slice(0, 19).replace('T', ' '),
-    FAKETIME_DONT_FAKE_MONOTONIC: '1',
-    NO_FAKE_STAT: '1',
+    ...fakeClock(new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')),
   };
   return await startProcess(inject('reeveBin'), ['claim', '--window', '0'], env).ended;
 }

@@ -1,9 +1,11 @@
 // A clock that is set while a job runs: how long the engine has been away is measured by another one.
+
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { engineSocket } from '../../support/engine.ts';
 import { startEngineProxy } from '../../support/engine-proxy.ts';
+import { fakeClockFrom } from '../../support/faked-clock.ts';
 import { makeJobRuns } from '../../support/job-runs.ts';
 import { startProcess } from '../../support/programs.ts';
 
@@ -28,11 +30,7 @@ it('R59: a clock that is set two minutes ahead while the engine is away for a mo
     REEVE_STATE: runs.stateDir,
     REEVE_RUN: join(runs.root, 'run'),
     REEVE_CACHE: join(runs.root, 'cache'),
-    LD_PRELOAD: '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1',
-    FAKETIME_TIMESTAMP_FILE: clock,
-    FAKETIME_NO_CACHE: '1',
-    FAKETIME_DONT_FAKE_MONOTONIC: '1',
-    NO_FAKE_STAT: '1',
+    ...fakeClockFrom(clock),
   }).ended;
   expect([end.status, refused]).toEqual([0, 12]);
   expect(job.completions).toMatchObject([{ status: 'Success' }]);

@@ -55,7 +55,9 @@ describe('help', () => {
   });
 
   it('lists each first word that has something for people, and no other', async () => {
-    const listed = [...(await helpOf('--help')).matchAll(/^ {2}([a-z][a-z-]*)(?: |$)/gm)].map(([, word]) => word);
+    const listed = [...(await helpOf('--help')).matchAll(/^ {2}([a-z][a-z-]*)(?: |$)/gm)].map(
+      ([, word]) => word,
+    );
     const shown = commands.filter(({ hidden }) => hidden !== true).map(({ path }) => path.split(' ', 1)[0]);
     expect(listed.sort()).toEqual([...new Set(shown)].sort());
     expect(listed).not.toContain('command');
