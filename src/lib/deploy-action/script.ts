@@ -9,7 +9,7 @@ import { buildDeployArgs, buildDeployEnv, buildDeployMark } from '../deploy-runn
 import { killGraceMs } from '../deploy-runner/times.ts';
 import { ConfigError, describeError } from '../errors.ts';
 import { requireBootId } from '../host/boot.ts';
-import { nameProcess } from '../host/processes.ts';
+import { endMarked, nameProcess } from '../host/processes.ts';
 import { type CommandEnd, runCommand } from '../runner/run.ts';
 import { findUser } from '../runner/user.ts';
 import type { Session } from './session.ts';
@@ -31,12 +31,14 @@ export async function runScript(session: Session, marker: Marker, service: strin
       env: { ...childEnvironment(), ...env, ...buildDeployEnv(actions), ...buildDeployMark(marker) },
       ...(ids === undefined ? {} : { user: ids }),
     };
-    return await runCommand(spec, {
+    const end = await runCommand(spec, {
       ...{ deadlineMs: timeoutMs, killGraceMs, maxOutputBytes, scratchDir, signal: ctx.signal },
       onStarted: (pid) => {
         named = nameGroup(session, marker, pid);
       },
     });
+    if (end.kind === 'deadline' || end.kind === 'cancelled') await endRest(session, marker);
+    return end;
   } catch (error) {
     const output = { bytes: new Uint8Array(), isCut: false };
     if (ctx.signal.aborted) return { kind: 'cancelled', output };
@@ -44,6 +46,13 @@ export async function runScript(session: Session, marker: Marker, service: strin
   } finally {
     await named;
   }
+}
+
+/** What has left the group is ended as well: it has had its grace, and the service may be deployed again right away. */
+async function endRest({ ctx }: Session, marker: Marker): Promise<void> {
+  const [[name, value] = []] = Object.entries(buildDeployMark(marker));
+  const isOver = await endMarked(`${name}=${value}`, { graceMs: 0, clock: ctx.clock });
+  if (!isOver) ctx.log.warning(`some of what ${marker.actionId} has started stays`);
 }
 
 function findScript({ script, checkout }: Pick<ActionsConfig, 'script' | 'checkout'>): string {

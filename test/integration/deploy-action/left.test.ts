@@ -49,6 +49,23 @@ async function leaveDeploy(node: ActionsNode): Promise<number> {
   return group;
 }
 
+describe('what a deploy has started', () => {
+  it('is killed at its deadline, also where it has left its group (D41)', async () => {
+    const node = makeActionsNode({ timeout: '2s', verify_timeout: '1s' });
+    node.writeScript(`
+setsid sh -c 'trap "" TERM; echo $$ > $0/pid; while :; do sleep 0.05; done' $ROOT > /dev/null 2>&1 &
+while :; do sleep 0.05; done`);
+    node.put('web');
+    expect((await node.reeve('deploy-action')).status).toBe(1);
+    expect(node.results().map(({ reason }) => reason)).toEqual(['timeout: no end within 2s']);
+    const left = Number(readFileSync(join(node.root, 'pid'), 'utf8'));
+    onTestFinished(() => {
+      if (readStartTime(left) !== undefined) process.kill(left, 'SIGKILL');
+    });
+    expect(readStartTime(left)).toBeUndefined();
+  });
+});
+
 describe('what a killed run has left', () => {
   it('is gone, all of it, before the next deploy of its service begins (R37)', async () => {
     const node = makeActionsNode();
