@@ -19,6 +19,8 @@ export type LeftEntry = { name: string; reason: string; mark?: string; isKnown?:
 export type PullFacts = {
   entries: readonly PulledEntry[];
   left: readonly LeftEntry[];
+  /** Names of files that this pull has seen at the source: the mirror may have what was taken back there long ago. */
+  seen: ReadonlySet<string>;
   /** All names at the source. Undefined where the list is not known to be whole: then nothing is gone. */
   listed: ReadonlySet<string> | undefined;
   /** How many are in the inbox and in the outbox, and how many were refused within a day. */

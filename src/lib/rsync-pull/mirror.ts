@@ -22,7 +22,7 @@ export const pullMs = 120_000;
 type MirrorContext = Pick<BaseContext, 'paths' | 'signal' | 'log'>;
 
 /** `errors`: what came nevertheless is whole, and is of use. */
-export type MirrorEnd = Pick<PullFacts, 'listed' | 'left'> & { errors: readonly ReeveError[] };
+export type MirrorEnd = Pick<PullFacts, 'seen' | 'listed' | 'left'> & { errors: readonly ReeveError[] };
 
 export async function updateMirror(ctx: MirrorContext, { pull }: ActionsConfig): Promise<MirrorEnd> {
   const { staging } = actionPlaces(ctx.paths);
@@ -47,8 +47,7 @@ export async function updateMirror(ctx: MirrorContext, { pull }: ActionsConfig):
     });
     const cause = `there are more than ${mostEntries} entries, and none of them is taken`;
     return {
-      listed: undefined,
-      left: [],
+      ...{ seen: new Set(), listed: undefined, left: [] },
       errors: [new StepError(`cannot pull from ${place}: ${cause}`, { code: 'too-many' })],
     };
   }
@@ -57,7 +56,7 @@ export async function updateMirror(ctx: MirrorContext, { pull }: ActionsConfig):
   const marked = await markLeft(ctx, { from: pull, left, ...shell });
   const listed = verdict === 'complete' ? names : undefined;
   const errors = [error, marked.error].filter((one) => one !== undefined);
-  return { listed, left: marked.left, errors };
+  return { seen: names, listed, left: marked.left, errors };
 }
 
 function collectList() {

@@ -15,9 +15,10 @@ export type PullPlan = {
   keys: ReadonlySet<string>;
 };
 
-export function planPull({ entries, left, listed, waiting }: PullFacts): PullPlan {
+export function planPull({ entries, left, seen, listed, waiting }: PullFacts): PullPlan {
+  const present = entries.filter(({ entry }) => seen.has(entry.name.text));
   const news = [
-    ...entries.flatMap((entry) => planEntry(entry)),
+    ...present.flatMap((entry) => planEntry(entry)),
     ...left.flatMap((entry) => refuseLeft(entry)),
   ];
   // Results leave before more is taken that makes some. What is handed over may be refused as well.

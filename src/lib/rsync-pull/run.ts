@@ -41,11 +41,11 @@ type Pulled = Omit<Applied, 'errors'> & {
 };
 
 async function pullActions(ctx: Context, actions: ActionsConfig): Promise<Pulled> {
-  const { listed, left, errors } = await updateMirror(ctx, actions);
-  const mirror = await gatherMirror(ctx);
+  const { seen, listed, left, errors } = await updateMirror(ctx, actions);
+  const { entries, ...mirror } = await gatherMirror(ctx);
   const refusals = await readRefusals(ctx);
   const waiting = await countWaiting(ctx, refusals);
-  const plan = planPull({ listed, left: await gatherLeft(ctx, left), entries: mirror.entries, waiting });
+  const plan = planPull({ entries, left: await gatherLeft(ctx, left), seen, listed, waiting });
   const isWhole = listed !== undefined && errors.length + mirror.errors.length === 0;
   const swept = await sweep(ctx, refusals, { keys: plan.keys, isWhole });
   const applied = await applyPull(ctx, actions, plan.steps);

@@ -27,7 +27,8 @@ function fakeRsync(
     [
       '#!/bin/sh',
       'for last; do :; done',
-      `case $last in */staging/) cp ${node.far.deploy}/*.json "$last" 2>/dev/null;; esac`,
+      `case $last in */staging/) cd ${node.far.deploy} && for name in *.json; do`,
+      'cp "$name" "$last" 2>/dev/null && echo "|>f+++++++++|$name"; done;; esac',
       `echo "${complaint}" >&2`,
       `echo "rsync error: as asked for (code ${status}) at fake.c(1)" >&2`,
       `exit ${status}`,

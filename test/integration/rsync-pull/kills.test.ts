@@ -1,5 +1,5 @@
 // rsync-pull killed at any moment, and what that leaves in the mirror.
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { collectAfterAll } from '../../support/after-all.ts';
@@ -24,6 +24,20 @@ describe('what is left by a kill (O64)', () => {
     expect(await node.pull()).toMatchObject({ status: 0, json: { left: [], refused: [] } });
     expect(readTree(node.path('inbox', ''))).toEqual({ 'redeploy-web-1-blog.json': text });
     expect(readdirSync(node.path('staging', ''))).toEqual(['redeploy-web-1-blog.json']);
+  });
+
+  it('is not performed once it was taken back at the source, nor while nobody can tell (D2, D41)', async () => {
+    const node = makePullingNode(sshd);
+    const name = 'redeploy-web-1-blog.json';
+    const text = node.approve('redeploy-web-1-blog');
+    node.write(`state/actions/staging/${name}`, text);
+    rmSync(join(node.far.deploy, name));
+    node.far.leadTo(1);
+    expect(await node.pull()).toMatchObject({ status: 69 });
+    expect([node.names('staging'), node.names('inbox')]).toEqual([[name], []]);
+    node.far.leadTo(sshd.port);
+    expect(await node.pull()).toMatchObject({ status: 0, json: { handedOver: [] } });
+    expect([node.names('staging'), node.names('inbox')]).toEqual([[], []]);
   });
 
   it('is taken up by the next pull, whenever the one before was killed', async () => {

@@ -36,7 +36,9 @@ function foreign(text: string, reason = "its name is no action's"): PulledEntry 
 }
 
 function plan(over: Partial<PullFacts>): ReturnType<typeof planPull> {
-  return planPull({ entries: [], left: [], listed: undefined, waiting: none, ...over });
+  const { entries = [] } = over;
+  const seen = new Set(entries.map(({ entry }) => entry.name.text));
+  return planPull({ entries, left: [], seen, listed: undefined, waiting: none, ...over });
 }
 
 describe('a plan of a pull', () => {
@@ -83,6 +85,21 @@ describe('a plan of a pull', () => {
     ]);
     expect(plan({ entries, listed: undefined }).steps).toEqual([]);
   });
+
+  it.each([
+    ['gone at the source', new Set(['b.json']), ['drop', 'drop']],
+    ['not seen there while the link is down', undefined, []],
+  ])(
+    'hands over and refuses nothing that is %s, whatever a killed pull has left here (D2, D41)',
+    (_, listed, kinds) => {
+      const { steps, postponed } = plan({
+        entries: [action('a'), refused('c')],
+        ...{ seen: new Set<string>(), listed },
+      });
+      expect(steps.map(({ kind }) => kind)).toEqual(kinds);
+      expect(postponed).toBe(0);
+    },
+  );
 
   it('tells of what is no action, and keeps none of it', () => {
     const { steps, strays } = plan({ entries: [foreign('README'), foreign('.a.json.Ab12cd')] });
