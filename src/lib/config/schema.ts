@@ -140,7 +140,10 @@ export const commandsSchema = z.strictObject({
     .describe('of the management API: without it, it listens on private addresses only'),
 });
 
-const rsyncPlace = z.string().regex(/^[^-\s][^\0\n]*$/, { error: 'a place that rsync understands' });
+/** A relative one would be another directory in each unit and shell, as is HOST:PATH whose `:PATH` has been forgotten. */
+const rsyncPlace = z.string().regex(/^(?:\/|(?!-)(?:[^\s/[:]*@)?(?:\[[^\]/]*\]|[^\s/[:]+):)[^\0\n]*$/, {
+  error: 'an absolute path, HOST:PATH or rsync://HOST/MODULE',
+});
 
 const actionsSchema = z.strictObject({
   file: sectionFile.optional(),
@@ -153,7 +156,9 @@ const actionsSchema = z.strictObject({
   checkout: absolutePath.optional(),
   script: z
     .string()
-    .regex(/^(?!-)(?!.*(^|\/)\.\.(\/|$))[^\0\n]+$/, { error: 'a path in the checkout, without ".."' })
+    .regex(/^(?![-/])(?!.*(^|\/)\.\.(\/|$))[^\0\n]+$/, {
+      error: 'a path in the checkout, which does not begin with "/" and has no ".."',
+    })
     .optional(),
   config: absolutePath.optional().describe('where the machine’s own compose files of services are'),
   timeout: duration.optional(),

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { createConfigHome } from '../../support/config-home.ts';
 
 const node = 'node: web-1, pull: /srv/in/, push: "deploy@control:/srv/out/", checkout: /srv/checkout';
+const placeRule = 'must be an absolute path, HOST:PATH or rsync://HOST/MODULE';
+const scriptRule = 'must be a path in the checkout, which does not begin with "/" and has no ".."';
 
 describe('section actions', () => {
   it('gives a deploy 600 s (D39)', async () => {
@@ -158,6 +160,21 @@ describe('section actions', () => {
     ]);
   });
 
+  it.each([
+    '/out',
+    '/out/{date}/',
+    'control:',
+    'control:out',
+    'c:/d',
+    'u@[fe80::1]:/out',
+    'rsync://c/m',
+    'c::m',
+  ])('takes a place of %s (D4)', async (place) => {
+    const home = await createConfigHome(`actions: { ${node.replace('/srv/in/', `"${place}"`)} }\n`);
+    expect(await home.problems()).toEqual([]);
+    expect((await home.load()).actions?.pull).toBe(place);
+  });
+
   it('lets a machine have the control side alone', async () => {
     const home = await createConfigHome('actions: { root: /opt/homelab/actions }\n');
     expect((await home.load()).actions).toMatchObject({ node: '', root: '/opt/homelab/actions' });
@@ -166,8 +183,17 @@ describe('section actions', () => {
   it.each([
     ['checkout: checkout', '1:22: actions.checkout must be an absolute path, not "checkout"'],
     ['root: actions', '1:18: actions.root must be an absolute path, not "actions"'],
-    ['pull: "-e evil"', '1:18: actions.pull must be a place that rsync understands, not "-e evil"'],
-    ['script: ../x.sh', '1:20: actions.script must be a path in the checkout, without "..", not "../x.sh"'],
+    ['pull: "-e evil"', `1:18: actions.pull ${placeRule}, not "-e evil"`],
+    ['pull: "-e evil:/x"', `1:18: actions.pull ${placeRule}, not "-e evil:/x"`],
+    ['pull: in', `1:18: actions.pull ${placeRule}, not "in"`],
+    ['pull: ./a:b', `1:18: actions.pull ${placeRule}, not "./a:b"`],
+    ['push: root@127.0.0.1', `1:18: actions.push ${placeRule}, not "root@127.0.0.1"`],
+    ['push: "{date}/out"', `1:18: actions.push ${placeRule}, not "{date}/out"`],
+    ['push: ":/out"', `1:18: actions.push ${placeRule}, not ":/out"`],
+    ['push: "[::1]/out"', `1:18: actions.push ${placeRule}, not "[::1]/out"`],
+    ['script: ../x.sh', `1:20: actions.script ${scriptRule}, not "../x.sh"`],
+    ['script: a/../../x.sh', `1:20: actions.script ${scriptRule}, not "a/../../x.sh"`],
+    ['script: /bin/true', `1:20: actions.script ${scriptRule}, not "/bin/true"`],
     ['node: ../x', '1:18: actions.node must be the name of a node, not "../x"'],
     ['config: config', '1:20: actions.config must be an absolute path, not "config"'],
     ['user: "a b"', '1:18: actions.user must be the name of a user, not "a b"'],
