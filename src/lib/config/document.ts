@@ -43,7 +43,11 @@ export function parseJson(file: string, text: string): ParsedDocument {
 
 function parseWith(file: string, text: string, schema: 'core' | 'failsafe'): ParsedDocument {
   const lines = new LineCounter();
-  const document = parseDocument(text, { schema, merge: true, lineCounter: lines, prettyErrors: false });
+  const document = parseDocument(text, {
+    ...{ schema, merge: true, lineCounter: lines, prettyErrors: false },
+    // What it only warns of would go to stderr, past our own lines.
+    logLevel: 'error',
+  });
   const faults = [...document.errors, ...document.warnings];
   if (faults.length > 0) {
     const problems = faults.map((fault) => ({

@@ -16,7 +16,8 @@ export function parseServices(text: string): ReadonlySet<string> {
 }
 
 function parseYaml(text: string): unknown {
-  const document = parseDocument(text, { prettyErrors: false });
+  // What it only warns of would go to stderr, past our own lines.
+  const document = parseDocument(text, { prettyErrors: false, logLevel: 'error' });
   const [problem] = document.errors;
   if (problem !== undefined) throw new InputError(`it is no YAML: ${problem.message}`);
   try {

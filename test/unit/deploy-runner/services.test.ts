@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { parseServices } from '../../../src/lib/deploy-runner/services.ts';
+import { onTestFinished } from '../../support/after-test.ts';
 
 describe('services.yaml (D31)', () => {
   it.each<[string, string]>([
@@ -10,6 +11,13 @@ describe('services.yaml (D31)', () => {
     ['both at once', '- a\n- name: b\n'],
     ['JSON', '["a", {"name": "b"}]'],
   ])('may be %s', (_, text) => expect([...parseServices(text)]).toEqual(['a', 'b']));
+
+  it('may have keys that are no text, which nobody is warned of', () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    onTestFinished(() => warned.mockRestore());
+    expect([...parseServices('? [x, y]\n: z\nservices: [a, b]\n')]).toEqual(['a', 'b']);
+    expect(warned).not.toHaveBeenCalled();
+  });
 
   it('may list nothing', () => expect([...parseServices('services: []\n')]).toEqual([]));
 
@@ -28,6 +36,7 @@ describe('services.yaml (D31)', () => {
       `a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nservices: [*c,*c,*c]\n`,
       'it is no YAML',
     ],
+    ['of many levels', '['.repeat(20_000), 'it is no YAML'],
   ])('that is %s lists nothing and is refused', (_, text, problem) => {
     expect(() => parseServices(text)).toThrow(problem);
   });
