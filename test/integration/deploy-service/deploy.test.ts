@@ -93,7 +93,7 @@ describe('a redeploy', () => {
     ]);
   });
 
-  it('D21 D22 asks git for nothing and leaves the checkout as it is', async () => {
+  it('D21 D22 D23 asks git for nothing and leaves the checkout as it is', async () => {
     const checkout = makeCheckout(['gitless']);
     checkout.writeCompose('gitless', { web });
     const mark = join(checkout.root, 'git-was-called');

@@ -82,7 +82,7 @@ describe('a pull', () => {
     expect(node.names('inbox')).toEqual(['redeploy-web-1-blog.json', 'redeploy-web-1-shop.json']);
   });
 
-  it('never looks at the inbox of others, beside its own (D19)', async () => {
+  it('never looks at the inbox of others, beside its own (D19, D20)', async () => {
     const node = makePullingNode(sshd);
     const others = join(node.far.deploy, '../../dispatch/web-1');
     mkdirSync(others, { recursive: true });
