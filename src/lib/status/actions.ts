@@ -35,7 +35,7 @@ type NodeCounts = {
   unreadable: readonly string[];
   newer: readonly string[];
   quarantined: number;
-  /** Null as well where there are too many to look for it. */
+  /** Null as well where nobody can tell. */
   last: LastAction | null;
 };
 
