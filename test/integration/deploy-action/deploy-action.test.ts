@@ -87,9 +87,9 @@ describe('an approved redeploy', () => {
   });
 
   it.each([
-    [1, 'exit status 1 (preflight)'],
-    [4, 'exit status 4 (verify)'],
-    [77, 'exit status 77'],
+    [1, 'exit status 1 (preflight): no such image'],
+    [4, 'exit status 4 (verify): no such image'],
+    [77, 'exit status 77: no such image'],
   ])('whose script ends with %i has failed, and is told', async (code, reason) => {
     const node = makeActionsNode();
     node.writeScript(`echo no such image; exit ${code}`);
@@ -152,7 +152,7 @@ describe('an approved redeploy', () => {
     expect((await node.reeve('deploy-action')).status).toBe(1);
     expect(performance.now() - startedAtMs).toBeLessThan(40_000);
     expect(node.results()).toMatchObject([
-      { status: 'failed', reason: 'timeout: no end within 1s', outputTail: 'begun\n' },
+      { status: 'failed', reason: 'timeout: no end within 1s: begun', outputTail: 'begun\n' },
     ]);
     const child = Number(readFileSync(join(node.root, 'child'), 'utf8'));
     await until(() => !isAlive(child));

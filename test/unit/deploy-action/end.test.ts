@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { maxTailBytes, renderTail, toActionEnd } from '../../../src/lib/deploy-action/end.ts';
+import {
+  maxLastLineLength,
+  maxTailBytes,
+  renderTail,
+  toActionEnd,
+} from '../../../src/lib/deploy-action/end.ts';
 import { renderRun, toEvent } from '../../../src/lib/deploy-action/render.ts';
 import { buildDeployArgs } from '../../../src/lib/deploy-runner/script.ts';
 import type { CommandEnd } from '../../../src/lib/runner/run.ts';
@@ -66,6 +71,43 @@ describe('the end of a deploy', () => {
     expect(tail(`é${'a'.repeat(maxTailBytes - 1)}`)).toBe('a'.repeat(maxTailBytes - 1));
     expect(tail('\u{1f600}'.repeat(3000))).toBe('\u{1f600}'.repeat(maxTailBytes / 4));
     expect(renderTail({ bytes: Buffer.from([0x61, 0xff, 0x62]) })).toBe('a\ufffdb');
+  });
+
+  it.each<[string, string]>([
+    [
+      'deploy-service: web does not run well: web_1 is unhealthy\n',
+      'web does not run well: web_1 is unhealthy',
+    ],
+    ['first\nlast\n\n  \r\n', 'last'],
+    ['pulling 1 %\rpulling 99 %\r\u001b[31mERROR\u001b[0m: no space\r\n', 'ERROR: no space'],
+    ['a\u0007b\u202ec\u0000d', 'a\\u0007b\\u202ec\\u0000d'],
+    ['no line end', 'no line end'],
+  ])('has what the script said last in its reason, on one line: %j', (said, last) => {
+    const about = { startedAt, now, timeoutMs: 600_000 };
+    const output = { bytes: Buffer.from(said), isCut: false };
+    const reasonOf = (end: object): string | undefined =>
+      toActionEnd({ ...end, output } as never, about).reason;
+    expect(reasonOf({ kind: 'exited', code: 4 })).toMatch(/^exit status 4 \(verify\): /);
+    expect(reasonOf({ kind: 'exited', code: 4 })?.endsWith(last)).toBe(true);
+    expect(reasonOf({ kind: 'signalled', signal: 'SIGKILL' })?.endsWith(last)).toBe(true);
+    expect(reasonOf({ kind: 'deadline' })).toMatch(/^timeout: no end within 10m: /);
+    expect(reasonOf({ kind: 'cancelled' })).toBe('interrupted: the run was stopped');
+    expect(reasonOf({ kind: 'exited', code: 0 })).toBeUndefined();
+  });
+
+  it('has begin and end of a line that is too long', () => {
+    const about = { startedAt, now, timeoutMs: 600_000 };
+    const output = { bytes: Buffer.from(`why ${'\u{1f600}'.repeat(500)} because`), isCut: false };
+    const reason = toActionEnd({ kind: 'exited', code: 3, output }, about).reason ?? '';
+    expect(reason).toMatch(/^exit status 3 \(execute\): why .+ \.\.\. .+ because$/u);
+    expect([...reason]).toHaveLength('exit status 3 (execute): '.length + maxLastLineLength);
+    expect(reason).not.toMatch(/\p{Surrogate}/u);
+  });
+
+  it('tells lines of a terminal as lines', () => {
+    expect(renderTail({ bytes: Buffer.from('Creating web_1 ... \rCreating web_1 ... done\r\nok\r') })).toBe(
+      'Creating web_1 ... \rCreating web_1 ... done\nok',
+    );
   });
 
   it('was called with the service’s name and nothing else of the action (D26, D35)', () => {
