@@ -10,7 +10,8 @@ import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
 import { writeWake } from '../publish/wake.ts';
 import { confirm } from '../report/confirm.ts';
-import { describeEffect, describeShortly, summarize } from './describe.ts';
+import { describeEffect, describeShortly, findWait, summarize } from './describe.ts';
+import { findNodeProblem } from './known-node.ts';
 import { finishMoves, moveAction } from './move.ts';
 import { noteHistory, warnOnce } from './note.ts';
 import { readOperator } from './operator.ts';
@@ -37,6 +38,8 @@ export async function decideAction(ctx: Context, request: DecideRequest): Promis
   }
   const shown = requirePending(await readEverywhere(root, id), { id, to });
   if ('known' in shown) return await tellKnown(ctx, { root, request });
+  const nodeProblem = to === 'approved' ? await findNodeProblem(root, shown.pending) : null;
+  if (nodeProblem !== null) ctx.log.warning(nodeProblem);
   const effect =
     to === 'approved' ? `${describeEffect(shown.pending, ctx.config.actions?.resultTimeoutMs)}\n` : '';
   const question = `${describeShortly(shown.pending)}\n${effect}${verbs[to]} it?`;
@@ -89,12 +92,17 @@ async function decideShown(
   await noteHistory(ctx, { action: verbs[to], reason: `${id}: by ${by}${why}`, outcome: 'done' });
   return {
     outcome: 'done',
-    text: [
-      `${id} is ${to} by ${by}`,
-      ...(to === 'approved' ? [describeEffect(found, ctx.config.actions?.resultTimeoutMs)] : []),
-    ],
+    text: [`${id} is ${to} by ${by}`, ...(to === 'approved' ? describeNext(ctx, found, everywhere) : [])],
     data: { action: { ...summarize(found), state: to }, by },
   };
+}
+
+function describeNext({ config }: Context, found: FoundAction, everywhere: readonly Found[]): string[] {
+  const wait = findWait(found, everywhere);
+  return [
+    describeEffect(found, config.actions?.resultTimeoutMs),
+    ...(wait === null ? [] : [`it waits: ${wait}`]),
+  ];
 }
 
 /** Best effort: there is a timer, too, and whoever approves may be no root. */

@@ -1,6 +1,7 @@
 // An action in words and as data for people. What stands in it was written by others. Pure.
 import { type Found, type FoundAction, redeployType, toMs } from '../actions/control/found.ts';
 import { findApproval } from '../deploy-runner/key.ts';
+import type { ActionState } from '../deploy-runner/layout.ts';
 import { usualResultMs } from '../deploy-runner/times.ts';
 import { toLine } from '../report/printable.ts';
 import { formatDuration } from '../time.ts';
@@ -17,16 +18,22 @@ export type Summary = {
   updatedAt: string | null;
   reason: string | null;
   approvedBy: string | null;
+  /** How it has ended; null where it has not, or nobody tells. */
+  endedAt: string | null;
+  endedBy: string | null;
+  endReason: string | null;
   /** Why nothing can be done with it. */
   problem: string | null;
 };
+
+const noEnd = { endedAt: null, endedBy: null, endReason: null } as const;
 
 export function summarize(found: Found): Summary {
   const { id, state } = found;
   if (found.kind === 'refused') {
     return {
       ...{ id, state, type: null, node: null, service: null, risk: null, createdAt: null, updatedAt: null },
-      ...{ reason: null, approvedBy: null, problem: found.reason },
+      ...{ reason: null, approvedBy: null, ...noEnd, problem: found.reason },
     };
   }
   const { type, node, service, risk, createdAt, updatedAt, details } = found.action;
@@ -34,8 +41,56 @@ export function summarize(found: Found): Summary {
     ...{ id, state, type, node, service: service ?? null, risk: risk ?? null },
     ...{ createdAt: toInstant(createdAt), updatedAt: toInstant(updatedAt), reason: details.reason ?? null },
     approvedBy: findApproval(found.action)?.by ?? null,
+    ...(isOpen(found) ? noEnd : findEnd(found)),
     problem: findProblem(found),
   };
+}
+
+const openStates: ReadonlySet<ActionState> = new Set(['pending', 'approved', 'running']);
+
+export function isOpen({ state }: Pick<Found, 'state'>): boolean {
+  return openStates.has(state);
+}
+
+/** The last step into where it is; those who only move its file write down none. */
+function findEnd({ state, action, bytes }: FoundAction): Pick<Summary, 'endedAt' | 'endedBy' | 'endReason'> {
+  const index = action.transitions.findLastIndex(({ to }) => to === state);
+  const last = action.transitions[index];
+  if (last === undefined) return { ...noEnd, endedAt: toInstant(action.updatedAt) };
+  return {
+    endedAt: toInstant(last.timestamp),
+    ...{ endedBy: last.by, endReason: readReasons(bytes)[index] ?? null },
+  };
+}
+
+/** Of its steps. Ours, which others' readers of the history do not know. */
+export function readReasons(bytes: Buffer): (string | null)[] {
+  const { transition_history: history } = JSON.parse(bytes.toString('utf8')) as {
+    transition_history?: { reason?: unknown }[] | null;
+  };
+  return (history ?? []).map(({ reason }) => (typeof reason === 'string' ? reason : null));
+}
+
+/** Those that are open before those that have ended, and of either the latest first. */
+export function sortByTime(everywhere: readonly Found[]): Found[] {
+  return everywhere.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a)) || latestMs(b) - latestMs(a));
+}
+
+/** What is no action tells nothing by itself. */
+function latestMs(found: Found): number {
+  if (found.kind === 'refused') return found.isFile ? found.about.mtimeMs : 0;
+  const { transitions, updatedAt, createdAt } = found.action;
+  return toMs(transitions.at(-1)?.timestamp) ?? toMs(updatedAt) ?? toMs(createdAt) ?? 0;
+}
+
+/** Of each id one is under way at most. */
+export const earlierRuns = 'an earlier one of this id is running';
+
+/** What keeps it from going to its node; null where nothing does. */
+export function findWait(found: Found, everywhere: readonly Found[]): string | null {
+  if (found.kind === 'refused' || found.action.type !== redeployType) return null;
+  const isNext = found.state === 'pending' || found.state === 'approved';
+  return isNext && everywhere.some(({ state }) => state === 'running') ? earlierRuns : null;
 }
 
 function findProblem({ action }: FoundAction): string | null {

@@ -30,17 +30,24 @@ export async function listActions(ctx: Context, { all }: { all: boolean }): Prom
   };
 }
 
-const header = ['STATE', 'ACTION', 'TYPE', 'NODE', 'SERVICE', 'RISK', 'CREATED', 'WHY'];
+const header = ['STATE', 'ACTION', 'TYPE', 'NODE', 'SERVICE', 'RISK', 'CREATED'];
 
 function renderList(summaries: readonly Summary[], now: Date, all: boolean): string[] {
   if (summaries.length === 0)
     return [all ? 'there is no action' : 'no action is pending, approved or running'];
-  const rows = summaries.map(({ state, id, type, node, service, risk, createdAt, reason, problem }) =>
-    [
-      ...[state, id, type, node, service, risk],
-      createdAt === null ? null : ago(createdAt, now),
-      problem === null ? reason : `no use: ${problem}`,
-    ].map((cell) => foldLines(cell ?? '-', 80)),
-  );
-  return renderTable(header, rows);
+  const rows = summaries.map((summary) => {
+    const { state, id, type, node, service, risk, createdAt, endedAt } = summary;
+    return [
+      ...[state, id, type, node, service, risk, createdAt === null ? null : ago(createdAt, now)],
+      ...(all ? [endedAt === null ? null : ago(endedAt, now)] : []),
+      describeWhy(summary),
+    ].map((cell) => foldLines(cell ?? '-', 80));
+  });
+  return renderTable([...header, ...(all ? ['ENDED'] : []), 'WHY'], rows);
+}
+
+/** Why it has ended as it did; of what is open, why it was proposed. */
+function describeWhy({ problem, reason, endReason, endedBy }: Summary): string | null {
+  if (problem !== null) return `no use: ${problem}`;
+  return endReason ?? (endedBy === null ? reason : `by ${endedBy}`);
 }

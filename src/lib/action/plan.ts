@@ -10,8 +10,9 @@ import {
 } from '../actions/control/found.ts';
 import { describeApproval, findApproval, markerKey } from '../deploy-runner/key.ts';
 import { describeError, InputError } from '../errors.ts';
-import { elapsedMs, type Moment } from '../host/moment.ts';
+import { upSinceMs, type Moment } from '../host/moment.ts';
 import { formatDuration } from '../time.ts';
+import { earlierRuns } from './describe.ts';
 import { findResults, type Reported } from './facts.ts';
 import type { DispatchStep, FinishStep, RefuseStep, WaitStep, WithdrawStep } from './steps.ts';
 import { addTransition } from './transition.ts';
@@ -31,7 +32,7 @@ export function planDispatch({
   ended,
 }: DispatchFacts): (DispatchStep | RefuseStep | WaitStep)[] {
   return approved.filter(isOurs).map((found) => {
-    if (running.has(found.id)) return { kind: 'wait', found, reason: 'an earlier one of this id is running' };
+    if (running.has(found.id)) return { kind: 'wait', found, reason: earlierRuns };
     if (found.kind === 'refused') return refuseFile(found);
     const key = markerKey(found.action, found.bytes);
     const unfit = findUnfit(found, key);
@@ -156,7 +157,7 @@ function settleUnheard(
   { since }: Dispatched,
   { now, timeoutMs, problem }: { now: Moment; timeoutMs: number; problem: string | undefined },
 ): FinishStep | WaitStep {
-  const waitedMs = elapsedMs(since, now);
+  const waitedMs = upSinceMs(since, now);
   const { node } = found.action;
   if (waitedMs >= timeoutMs) {
     // It has to end, whatever a node has made of what it may write into.

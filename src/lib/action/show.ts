@@ -8,21 +8,31 @@ import { InputError, UsageError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
 import { foldLines } from '../report/table.ts';
 import { ago } from '../status/ago.ts';
-import { describeEffect, type Summary, summarize, toInstant } from './describe.ts';
+import {
+  describeEffect,
+  findWait,
+  isOpen,
+  readReasons,
+  type Summary,
+  sortByTime,
+  summarize,
+  toInstant,
+} from './describe.ts';
 import { readResults } from './events.ts';
 import { findResults, type Reported } from './facts.ts';
+import { findNodeProblem } from './known-node.ts';
 
 export async function showAction(ctx: Context, id: string): Promise<Outcome> {
   const root = await requireRoot(ctx);
   if (parseActionFileName(`${id}.json`) === undefined) {
     throw new UsageError(`${JSON.stringify(id)} is no action's id: \`reeve action list\` shows them`);
   }
-  const everywhere = await readEverywhere(root, id);
+  const everywhere = sortByTime(await readEverywhere(root, id));
   if (everywhere.length === 0) {
     const hint = '`reeve action list --all` shows them';
     throw new InputError(`there is no action ${id}: ${hint}`, { code: 'unknown-action' });
   }
-  const details = await Promise.all(everywhere.map((found) => detail(ctx, root, found)));
+  const details = await Promise.all(everywhere.map((found) => detail(ctx, root, { found, everywhere })));
   return {
     outcome: 'done',
     text: details.flatMap((one, index) => [...(index === 0 ? [] : ['']), ...render(one, ctx.clock.now())]),
@@ -36,6 +46,10 @@ type Detail = Summary & {
   image: string | null;
   /** What comes of an approval. */
   effect: string | null;
+  /** What keeps it from going to its node. */
+  waits: string | null;
+  /** Where its node has never been set up here. */
+  nodeProblem: string | null;
   /** What its node has reported, also after it was given up. */
   results: {
     event: string;
@@ -47,10 +61,16 @@ type Detail = Summary & {
   }[];
 };
 
-async function detail(ctx: Context, root: string, found: Found): Promise<Detail> {
+async function detail(
+  ctx: Context,
+  root: string,
+  { found, everywhere }: { found: Found; everywhere: readonly Found[] },
+): Promise<Detail> {
   const summary = summarize(found);
+  const waits = findWait(found, everywhere);
   if (found.kind === 'refused') {
-    return { ...summary, history: [], diff: null, image: null, effect: null, results: [] };
+    const nothing = { diff: null, image: null, effect: null, waits, nodeProblem: null };
+    return { ...summary, history: [], ...nothing, results: [] };
   }
   const { transitions, details } = found.action;
   const reasons = readReasons(found.bytes);
@@ -61,19 +81,13 @@ async function detail(ctx: Context, root: string, found: Found): Promise<Detail>
     })),
     ...{ diff: details.diff ?? null, image: details.image ?? null },
     effect: found.state === 'pending' ? describeEffect(found, ctx.config.actions?.resultTimeoutMs) : null,
+    waits,
+    nodeProblem: isOpen(found) ? await findNodeProblem(root, found) : null,
     results: (await readOwnResults(ctx, root, found)).map(({ name, result }) => ({
       ...{ event: name, status: result.status, exitCode: result.exitCode ?? null },
       ...{ reason: result.reason ?? null, finishedAt: result.finishedAt, output: result.outputTail ?? null },
     })),
   };
-}
-
-/** Ours, which others' readers of the history do not know. */
-function readReasons(bytes: Buffer): (string | null)[] {
-  const { transition_history: history } = JSON.parse(bytes.toString('utf8')) as {
-    transition_history?: { reason?: unknown }[] | null;
-  };
-  return (history ?? []).map(({ reason }) => (typeof reason === 'string' ? reason : null));
 }
 
 async function readOwnResults(ctx: Context, root: string, found: FoundAction): Promise<readonly Reported[]> {
@@ -97,6 +111,8 @@ function render(detail: Detail, now: Date): string[] {
     ['why', detail.reason],
     ['image', detail.image],
     ['approve', detail.effect],
+    ['waits', detail.waits],
+    ['warning', detail.nodeProblem],
     ['no use', problem],
   ];
   return [
@@ -133,7 +149,7 @@ function renderBlock(name: string, text: string | null): string[] {
     `  ${name}:`,
     ...text
       .trimEnd()
-      .split('\n')
+      .split(/\r*\n/)
       .slice(-200)
       .map((line) => `    ${line}`),
   ];
