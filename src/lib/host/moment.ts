@@ -40,3 +40,13 @@ export function elapsedMs(since: Moment, now: Moment): number {
   }
   return Math.max(0, now.atMs - since.atMs);
 }
+
+/**
+ * How long of the time since then this machine was up for sure: across boots that since this one, for it was down for a time that
+ * only the wall clock tells. Pure.
+ */
+export function upSinceMs(since: Moment, now: Moment): number {
+  if (since.boot === undefined || now.boot === undefined) return elapsedMs(since, now);
+  const isThisBoot = since.boot.id === now.boot.id && since.boot.uptimeMs <= now.boot.uptimeMs;
+  return isThisBoot ? elapsedMs(since, now) : now.boot.uptimeMs;
+}

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findBootId, requireBootId } from '../../../src/lib/host/boot.ts';
-import { elapsedMs, type Moment, readMoment } from '../../../src/lib/host/moment.ts';
+import { elapsedMs, type Moment, readMoment, upSinceMs } from '../../../src/lib/host/moment.ts';
 import { systemClock } from '../../../src/lib/time.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
@@ -53,5 +53,14 @@ describe('the time since a moment', () => {
     ['goes by the wall clock where no other is known', { atMs: 11 * hourMs }, hourMs],
   ])('%s', (_, now, elapsed) => {
     expect(elapsedMs(since, now)).toBe(elapsed);
+  });
+
+  it.each<[string, Moment, number]>([
+    ['all of it in one boot', at(11 * hourMs, 'a', 12_000), 7000],
+    ['since a boot alone, whatever the clock says then', at(99 * hourMs, 'b', 6000), 6000],
+    ['since a container was started anew', at(11 * hourMs, 'a', 4000), 4000],
+    ['by the wall clock where no boot is known', { atMs: 11 * hourMs }, hourMs],
+  ])('that this machine was up for: %s', (_, now, elapsed) => {
+    expect(upSinceMs(since, now)).toBe(elapsed);
   });
 });

@@ -3,7 +3,7 @@ import type { ActionsConfig } from '../../config/config.ts';
 import type { Context } from '../../context.ts';
 import { usualResultMs } from '../../deploy-runner/times.ts';
 import { findBootId } from '../../host/boot.ts';
-import { elapsedMs, readMoment } from '../../host/moment.ts';
+import { readMoment, upSinceMs } from '../../host/moment.ts';
 import { readDispatch, redeployType } from './found.ts';
 import { countActions, readState } from './tree.ts';
 
@@ -31,7 +31,7 @@ export async function surveyControl(
   const now = await readMoment(ctx, findBootId);
   const late = running.found.flatMap((found) => {
     if (found.kind === 'refused' || found.action.type !== redeployType) return [];
-    const waitedMs = elapsedMs(readDispatch(found, new Date(now.atMs)).since, now);
+    const waitedMs = upSinceMs(readDispatch(found, new Date(now.atMs)).since, now);
     return waitedMs > timeoutMs ? [{ id: found.id, node: found.action.node, waitedMs }] : [];
   });
   return { pending, approved, running: running.found.length, late, timeoutMs };
