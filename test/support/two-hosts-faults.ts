@@ -1,7 +1,9 @@
 // Harm to two machines with actions: processes that are killed in the act, transfers that are cut, power that fails, clocks that
 // differ. What has really been hit is counted afterwards, from the journals.
+
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fakeClock } from './faked-clock.ts';
 import type { Host } from './host.ts';
 import type { Random } from './random.ts';
 import type { TwoHosts } from './two-hosts.ts';
@@ -99,13 +101,6 @@ export async function countHits({ node, control }: TwoHosts): Promise<Hits> {
 }
 
 const units = { node: ['reeve-rsync-pull', 'reeve-deploy-action'], control: ['reeve-action'] };
-const preload = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
-
-/** For a program that is run by hand. */
-export function clockEnv(offset: string): Record<string, string> {
-  return { LD_PRELOAD: preload, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1', NO_FAKE_STAT: '1' };
-}
-
 /** The clock of all that reeve's units run from now on; undefined: the machine's own. */
 export async function setClock(
   hosts: TwoHosts,
@@ -115,7 +110,7 @@ export async function setClock(
   const host = hosts[which];
   for (const unit of units[which]) {
     const file = `/etc/systemd/system/${unit}.service.d/60-clock.conf`;
-    const variables = Object.entries(clockEnv(offset ?? '')).map(([key, value]) => `"${key}=${value}"`);
+    const variables = Object.entries(fakeClock(offset ?? '')).map(([key, value]) => `"${key}=${value}"`);
     const text = offset === undefined ? '' : `[Service]\nEnvironment=${variables.join(' ')}\n`;
     await host.write(file, text);
   }

@@ -1,13 +1,14 @@
 // A hundred approved redeploys between two booted machines, while both ends are killed in the act, the link is cut and returns, power
 // fails, and the clocks are an hour apart, first the one and then the other. REEVE_SEED=N chooses the order of it all.
+
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { fakeClock } from '../support/faked-clock.ts';
 import { createRandom, type Random } from '../support/random.ts';
 import { describeHost, tellFigure } from '../support/system.ts';
 import { startTwoHosts, type TwoHosts } from '../support/two-hosts.ts';
 import {
-  clockEnv,
   countHits,
   harm,
   readFinals,
@@ -123,7 +124,7 @@ describeHost('a hundred actions under faults', () => {
     const script = some.map(idOf).map((id) => {
       return `[ ! -e ${tree}/pending/${id}.json ] || reeve action approve --yes --wait 60 ${id}`;
     });
-    const env = clock === undefined ? {} : clockEnv(clock);
+    const env = clock === undefined ? {} : fakeClock(clock);
     await hosts.control.run(['sh', '-c', script.join('\n')], { env });
   }
 

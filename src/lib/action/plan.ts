@@ -10,7 +10,7 @@ import {
 } from '../actions/control/found.ts';
 import { describeApproval, findApproval, markerKey } from '../deploy-runner/key.ts';
 import { describeError, InputError } from '../errors.ts';
-import { upSinceMs, type Moment } from '../host/moment.ts';
+import { type Moment, upSinceMs } from '../host/moment.ts';
 import { formatDuration } from '../time.ts';
 import { earlierRuns } from './describe.ts';
 import { findResults, type Reported } from './facts.ts';
