@@ -57,7 +57,7 @@ function expectedRuns({ config }: World): ExpectedRun[] {
 function listActionRuns({ node, root }: NonNullable<Config['actions']>): ExpectedRun[] {
   const ofNode = [
     { concern: 'rsync-pull', everyMs: 120_000 },
-    { concern: 'deploy-action', everyMs: 5 * 60_000 },
+    { concern: 'deploy-action', everyMs: 5 * 60_000, toldBy: 'reeve history' },
   ];
   const ofControl = [{ concern: 'action', command: 'action dispatch --settle', everyMs: 60_000 }];
   return [...(node === '' ? [] : ofNode), ...(root === undefined ? [] : ofControl)];

@@ -39,6 +39,8 @@ export type ExpectedRun = {
   /** What a person runs, where it is not called as the concern is. */
   command?: string;
   everyMs: number;
+  /** What says why a run has failed, where another one has nothing left of it to say. */
+  toldBy?: string;
 };
 
 export type RunFacts = {
@@ -100,7 +102,9 @@ function judgeLastRun(
   // What comes again by itself may be run at any time.
   const wanted = expected.find((one) => one.concern === concern);
   if (wanted === undefined) return [failure(what, { fix: journal })];
-  const fix = `run \`reeve ${wanted.command ?? concern}\`: it says why${hasTimers ? `, and ${journal}` : ''}`;
+  const { command = concern, toldBy } = wanted;
+  const why = toldBy === undefined ? `run \`reeve ${command}\`: it says why` : `\`${toldBy}\` says why`;
+  const fix = `${why}${hasTimers ? `, and ${journal}` : ''}`;
   return [failure(what, { fix })];
 }
 

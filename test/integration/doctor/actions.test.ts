@@ -156,6 +156,13 @@ describe('doctor on a node of actions', () => {
     expect((await node.reeve('rsync-pull')).status).toBe(0);
     expect((await node.reeve('deploy-action')).status).toBe(0);
     expect(told(await examine(node, 'runs'))).toEqual(['ok: 2 concerns in order']);
+    node.writeScript('echo no such image; exit 3');
+    node.put('web');
+    expect((await node.reeve('deploy-action')).status).toBe(1);
+    expect(await examine(node, 'runs')).toMatchObject([
+      { what: 'the last run of deploy-action ended with 1', fix: '`reeve history` says why' },
+    ]);
+    expect((await node.reeve('history')).stdout).toContain('exit status 3 (execute): no such image');
   });
 });
 

@@ -109,6 +109,19 @@ describe('runs', () => {
     ]);
   });
 
+  it('of which another one has nothing left to say are told by what has', () => {
+    const runs = [run({ concern: 'deploy-action', exitCode: 1 })];
+    const expected = [{ concern: 'deploy-action', everyMs: 60_000, toldBy: 'reeve history' }];
+    const judged = [true, false].map((hasTimers) => judgeRuns(facts({ runs, expected, hasTimers }), now)[0]);
+    expect(judged.map((finding) => finding?.what)).toEqual(
+      Array(2).fill('the last run of deploy-action ended with 1'),
+    );
+    expect(judged.map((finding) => finding?.fix)).toEqual([
+      '`reeve history` says why, and journalctl -g run-1 has the whole story, unless it was run by hand',
+      '`reeve history` says why',
+    ]);
+  });
+
   it('that ended badly are a failure with the reason; busy, pending and open ones are not', () => {
     const runs = [
       run({ exitCode: 75 }),
