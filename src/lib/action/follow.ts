@@ -3,6 +3,7 @@
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
+import { describeIdle } from '../report/idle.ts';
 import { type ExecutorOptions, runExecutor } from './run.ts';
 
 const lookMs = 1_000;
@@ -63,7 +64,7 @@ function render(told: readonly Line[], rest: readonly Line[], isBad: boolean): O
   const hasActed = lines.some(({ action }) => action['outcome'] !== 'waits');
   return {
     outcome: isBad ? 'partial' : hasActed ? 'done' : 'nothing-to-do',
-    text: rest.map(({ text }) => text),
+    text: lines.length === 0 ? describeIdle() : rest.map(({ text }) => text),
     data: { actions: lines.map(({ action }) => action) },
   };
 }

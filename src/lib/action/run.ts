@@ -6,6 +6,7 @@ import { describeError } from '../errors.ts';
 import { readMoment } from '../host/moment.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
+import { describeIdle } from '../report/idle.ts';
 import { recordRun } from '../state/record-run.ts';
 import { applyDispatch, applyFinish, applyRefuse, applyWithdraw } from './apply.ts';
 import { gatherDispatch, gatherSettle, gatherWithdraw } from './gather.ts';
@@ -96,7 +97,7 @@ function renderRun(done: readonly Done[]): Outcome {
   const isBad = acted.some(({ outcome }) => outcome !== 'done');
   return {
     outcome: isBad ? 'partial' : acted.length === 0 ? 'nothing-to-do' : 'done',
-    text: done.map(renderLine),
+    text: done.length === 0 ? describeIdle() : done.map(renderLine),
     data: {
       actions: done.map(({ step, outcome, error }) => ({
         ...{ action: step.kind, id: step.found.id, to: targetOf(step), reason: step.reason, outcome },

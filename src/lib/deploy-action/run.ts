@@ -7,6 +7,7 @@ import { requireActionsNode } from '../config/rules.ts';
 import type { Context } from '../context.ts';
 import { withLock } from '../lock/with-locks.ts';
 import type { Outcome } from '../outcome.ts';
+import { describeIdle } from '../report/idle.ts';
 import { type RunTeller, recordRun } from '../state/record-run.ts';
 import type { RunStep } from '../state/run-record.ts';
 
@@ -17,11 +18,13 @@ const quickMs = 120_000;
 export async function runDeployAction(ctx: Context, { waitMs }: { waitMs: number }): Promise<Outcome> {
   const actions = requireActionsNode(ctx.config);
   const work = async (run: RunTeller): Promise<Outcome> => {
-    if (!(await hasWork(ctx))) return { outcome: 'nothing-to-do', text: [], data: { actions: [] } };
+    if (!(await hasWork(ctx)))
+      return { outcome: 'nothing-to-do', text: describeIdle(), data: { actions: [] } };
     const { clearOrphans } = await import('../actions/orphans.ts');
     await clearOrphans(ctx);
     const { performInbox } = await import('./inbox.ts');
-    return await performInbox(ctx, actions, (doing, forMs) => run.tell(stepAt(ctx, doing, forMs)));
+    const done = await performInbox(ctx, actions, (doing, forMs) => run.tell(stepAt(ctx, doing, forMs)));
+    return done.outcome === 'nothing-to-do' ? { ...done, text: describeIdle() } : done;
   };
   const step = stepAt(ctx, 'looking into the inbox', quickMs);
   const record = (): Promise<Outcome> => recordRun(ctx, 'deploy-action', work, { step });

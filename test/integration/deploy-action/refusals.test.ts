@@ -135,7 +135,7 @@ describe('what is invalid', () => {
     expect(stdout).toMatch(/set aside: .* is no name of an action, and so are 8 more/);
     expect(stdout).not.toContain('\u001b');
     expect(readFileSync(canary, 'utf8')).toBe(JSON.stringify(anApprovedAction('web')));
-    expect((await node.reeve('deploy-action')).stdout).toBe('');
+    expect((await node.reeve('deploy-action')).stdout).toBe('nothing to do\n');
   });
 
   it('by the thousand leaves the inbox as well, and is not kept by the thousand', async () => {
