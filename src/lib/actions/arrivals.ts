@@ -3,6 +3,7 @@
 import { link, lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { markerKeyPattern } from '../deploy-runner/key.ts';
+import { parseActionFileName } from '../deploy-runner/names.ts';
 import { describeError, InternalError, systemErrorCode } from '../errors.ts';
 import { elapsedMs, type Moment, readMoment } from '../host/moment.ts';
 import { writeFileAtomic } from '../state/atomic-file.ts';
@@ -54,15 +55,23 @@ export async function forgetArrival({ paths, log }: MarkerContext, key: string):
 /** No action is begun so late; and where there is no note, its file says nearly the same. */
 const keptMs = 2 * 24 * 60 * 60_000;
 
-/** Of what went from the inbox by another hand. Best effort. */
+/** Of what went from the inbox by another hand: the clock may have been set since it was noted. Best effort. */
 export async function sweepArrivals({ paths, clock }: MarkerContext): Promise<void> {
-  const { arrivals } = actionPlaces(paths);
+  const { arrivals, inbox } = actionPlaces(paths);
+  const ids = new Set((await readdir(inbox).catch(() => [])).map(parseActionFileName));
   for (const name of await readdir(arrivals).catch(() => [])) {
+    if (isNoteOf(name, ids)) continue;
     const path = join(arrivals, name);
     const about = await lstat(path).catch(() => undefined);
     const isOld = about !== undefined && clock.now().getTime() - about.mtimeMs > keptMs;
     if (isOld) await rm(path, { force: true }).catch(() => {});
   }
+}
+
+/** A key is an id, a dash and 64 digits. */
+function isNoteOf(name: string, ids: ReadonlySet<string | undefined>): boolean {
+  const key = name.endsWith('.json') ? name.slice(0, -'.json'.length) : '';
+  return markerKeyPattern.test(key) && ids.has(key.slice(0, -65));
 }
 
 async function readArrival({ paths, clock, log }: MarkerContext, key: string): Promise<Moment | undefined> {
