@@ -3,7 +3,17 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapBounded } from '../bounded.ts';
-import { listOpenKeys, type MarkerContext, openPath, type ReadMarker, readMarker } from './markers.ts';
+import { findBootId } from '../host/boot.ts';
+import { isAlive } from '../host/processes.ts';
+import { isLockHeld } from '../lock/list-locks.ts';
+import {
+  listOpenKeys,
+  type Marker,
+  type MarkerContext,
+  openPath,
+  type ReadMarker,
+  readMarker,
+} from './markers.ts';
 import { listEntries } from './open.ts';
 import { actionPlaces } from './places.ts';
 import { listResults } from './spool.ts';
@@ -20,8 +30,11 @@ export type NodeSurvey = {
 
 export type OpenAction = {
   actionId: string;
-  /** `announced`: a marker was about to be made. The last three are what readMarker says of one that is none. */
-  state: 'announced' | 'started' | 'ended' | 'damaged' | 'newer' | 'unreadable';
+  /**
+   * `announced`: a marker was about to be made. `lost`: begun, and nobody is at it any more. The last three are what readMarker says of
+   * one that is none.
+   */
+  state: 'announced' | 'started' | 'lost' | 'ended' | 'damaged' | 'newer' | 'unreadable';
   service?: string;
   /** Of its announcement, its start or its end. */
   at?: string;
@@ -62,9 +75,34 @@ async function listOpen(ctx: MarkerContext): Promise<OpenAction[]> {
   const open = await mapBounded(await listOpenKeys(ctx), readsAtOnce, async (key) => {
     const at = await changedAt(openPath(ctx.paths, key));
     // Gone meanwhile: it has been told.
-    return at === undefined ? undefined : toOpen(key, await readMarker(ctx, key), at);
+    return at === undefined ? undefined : await readOpen(ctx, key, at);
   });
   return open.filter((one) => one !== undefined);
+}
+
+async function readOpen(
+  ctx: MarkerContext,
+  key: string,
+  announcedMs: number,
+): Promise<OpenAction | undefined> {
+  const read = await readMarker(ctx, key);
+  if (!isStarted(read) || (await isAtWork(ctx, read))) return toOpen(key, read, announcedMs);
+  // It may have ended while we looked.
+  const again = await readMarker(ctx, key);
+  const open = toOpen(key, again, announcedMs);
+  return open !== undefined && isStarted(again) ? { ...open, state: 'lost' } : open;
+}
+
+type Started = Marker & { state: Extract<Marker['state'], { kind: 'started' }> };
+
+function isStarted(read: ReadMarker): read is Started {
+  return typeof read === 'object' && read.state.kind === 'started';
+}
+
+/** Its script is there, or the run that is about to start it or to write down its end. */
+async function isAtWork({ paths }: MarkerContext, { state: { group } }: Started): Promise<boolean> {
+  if (group !== undefined && isAlive(group, await findBootId(paths))) return true;
+  return await isLockHeld(paths.locksDir, 'deploy-action');
 }
 
 /** Undefined where all is told: runs clear that away. */

@@ -170,6 +170,11 @@ function judgeOpen({ open }: NodeSurvey, timeoutMs: number, now: Date): Finding[
       const fix = '`reeve deploy-action` settles what nobody is at; `reeve lock list` names who is';
       return failure(`${count} running past its time, which is ${formatDuration(timeoutMs)}`, { where, fix });
     }),
+    ...tell(pick('lost'), (where, count) => {
+      const judge = pick('lost', patienceMs).length > 0 ? failure : warning;
+      const fix = '`reeve deploy-action` reports their end as unknown; they are not run again';
+      return judge(`${count} begun, and the process is gone`, { where, fix });
+    }),
     ...tell(pick('ended', patienceMs), (where, count) => {
       const fix = '`reeve deploy-action` puts it there, or says why it cannot';
       return failure(`${count} ended, and no result in the outbox`, { where, fix });

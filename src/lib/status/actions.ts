@@ -23,8 +23,10 @@ type NodeView = NodeCounts | { name: string; error: string };
 type NodeCounts = {
   name: string;
   inbox: number;
-  /** Begun, and not ended as far as anybody knows. */
+  /** Begun, not ended as far as anybody knows, and somebody is at it. */
   running: readonly { actionId: string; service: string | null; startedAt: string | null }[];
+  /** Begun, and their process is gone: the next run tells of them. */
+  lost: readonly string[];
   /** Results that have not been sent, and since when the oldest waits. */
   outbox: number;
   unsentSince: string | null;
@@ -80,7 +82,7 @@ async function readNode(ctx: Context, name: string): Promise<NodeCounts> {
       .filter(({ state }) => state === 'started')
       .map(({ actionId, service = null, at = null }) => ({ actionId, service, startedAt: at })),
     unsentSince: outbox.sinceMs === undefined ? null : new Date(outbox.sinceMs).toISOString(),
-    ...{ untold: named('ended'), damaged: named('damaged') },
+    ...{ lost: named('lost'), untold: named('ended'), damaged: named('damaged') },
     ...{ unreadable: named('unreadable'), newer: named('newer') },
     ...{ quarantined: quarantine.length, last: last ?? null },
   };
@@ -121,10 +123,11 @@ function renderNode(view: NodeView, now: Date): string[] {
   ];
 }
 
-function renderLeft({ untold, damaged, unreadable, newer }: NodeCounts): string[] {
+function renderLeft({ lost, untold, damaged, unreadable, newer }: NodeCounts): string[] {
   const tell = (what: string, ids: readonly string[]): string[] =>
     ids.length === 0 ? [] : [`actions ${what}: ${ids.join(', ')}`];
   return [
+    ...tell('whose process is gone', lost),
     ...tell('without a result in the outbox', untold),
     ...tell('whose marker is damaged', damaged),
     ...tell('whose marker cannot be read', unreadable),

@@ -84,7 +84,7 @@ describe('doctor on a node of actions', () => {
     writeFileSync(join(node.places.markers, `${key}.json`), JSON.stringify(marker));
     writeFileSync(join(node.places.markers, `${key}.open`), '');
     expect(told(await examine(node))).toEqual([
-      'failure: 1 action running past its time, which is 10m',
+      'failure: 1 action begun, and the process is gone',
       'warning: 1 refused, and kept in quarantine for people',
     ]);
     expect(node.markers(), 'and settles nothing').toEqual(['redeploy-vps-web started']);

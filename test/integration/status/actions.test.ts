@@ -1,8 +1,11 @@
 // What `status` says of actions, on a node of theirs and on a control host.
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { nameProcess, readStartTime } from '../../../src/lib/host/processes.ts';
 import { makeActionsNode } from '../../support/actions-node.ts';
+import { onTestFinished } from '../../support/after-test.ts';
+import { until } from '../../support/balanced.ts';
 import { makeControlHost } from '../../support/control-host.ts';
 import { makeMachine } from '../../support/machine.ts';
 
@@ -34,7 +37,7 @@ it('tells what waits, what ended last, and what was refused (D43, D45)', async (
   const json = JSON.parse((await node.reeve('status', '--json')).stdout);
   expect(json.actions).toMatchObject({
     node: {
-      ...{ name: 'vps', inbox: 1, running: [], outbox: 1, untold: [], damaged: [], quarantined: 1 },
+      ...{ name: 'vps', inbox: 1, running: [], lost: [], outbox: 1, untold: [], damaged: [], quarantined: 1 },
       last: { actionId: 'redeploy-vps-web', service: 'web', outcome: 'failed' },
     },
     control: null,
@@ -53,20 +56,60 @@ it('tells what is running, for how long, and which marker nobody can read', asyn
   };
   const startedAt = new Date(Date.now() - 120_000).toISOString();
   const about = { version: 1, actionId: 'redeploy-vps-web', actionType: 'redeploy', run: 'run-1' };
-  write('web', { ...about, service: 'web', state: { kind: 'started', startedAt } });
+  const group = nameProcess(process.pid, 'this boot');
+  node.write('run/boot', 'this boot\n');
+  const started = (more: object): object => ({ ...about, state: { kind: 'started', startedAt, ...more } });
+  write('web', { ...started({ group }), service: 'web' });
+  write('left', { ...started({}), actionId: 'redeploy-vps-left' });
+  const before = { group: { ...group, bootId: 'another boot' } };
+  write('booted', { ...started(before), actionId: 'redeploy-vps-booted' });
   write('db', '{');
   write('queue', { ...about, version: 9 });
   const key = `redeploy-vps-shop-${'0'.repeat(64)}`;
   mkdirSync(join(node.places.markers, `${key}.json`));
   writeFileSync(join(node.places.markers, `${key}.open`), '');
   const { stdout } = await node.reeve('status');
-  expect(first(stdout, 5)).toEqual([
+  expect(first(stdout, 6)).toEqual([
     'actions of node vps: 0 in the inbox, 1 running, 0 to send',
     expect.stringMatching(/^action redeploy-vps-web: running for 2m/),
+    'actions whose process is gone: redeploy-vps-booted, redeploy-vps-left',
     'actions whose marker is damaged: redeploy-vps-db',
     'actions whose marker cannot be read: redeploy-vps-shop',
     'actions whose marker is of a later reeve: redeploy-vps-queue',
   ]);
+});
+
+it('calls running what somebody is at, and nothing else', async () => {
+  const node = makeActionsNode();
+  node.writeScript('echo $$ > $ROOT/pid.new; mv $ROOT/pid.new $ROOT/pid; exec sleep 300');
+  node.put('web');
+  const runner = node.start('deploy-action');
+  await until(() => existsSync(join(node.root, 'pid')));
+  const group = Number(readFileSync(join(node.root, 'pid'), 'utf8'));
+  onTestFinished(() => {
+    try {
+      process.kill(-group, 'SIGKILL');
+    } catch {
+      // It was ended.
+    }
+  });
+  const running = ['action redeploy-vps-web: running'];
+  const gone = ['actions whose process is gone: redeploy-vps-web'];
+  const tell = async (): Promise<string[]> =>
+    first((await node.reeve('status')).stdout, 2)
+      .slice(1)
+      .map((line) => line.replace(/ for .*/, ''));
+  expect(await tell()).toEqual(running);
+  process.kill(runner.pid, 'SIGKILL');
+  await runner.ended;
+  expect(await tell(), 'the script goes on').toEqual(running);
+  process.kill(-group, 'SIGKILL');
+  await until(() => readStartTime(group) === undefined);
+  expect(await tell()).toEqual(gone);
+  const { stdout } = await node.reeve('status', '--json');
+  expect(JSON.parse(stdout).actions.node).toMatchObject({ running: [], lost: ['redeploy-vps-web'] });
+  await node.reeve('deploy-action');
+  expect(await tell()).toEqual([expect.stringMatching(/^last action: redeploy-vps-web unknown /)]);
 });
 
 it.each(['inbox', 'outbox', 'quarantine', 'markers'] as const)(

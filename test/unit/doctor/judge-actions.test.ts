@@ -135,6 +135,7 @@ describe('actions of a node', () => {
           { actionId: 'young', state: 'started', at: ago(1_200) },
           { actionId: 'old', state: 'started', at: ago(1_201) },
           { actionId: 'undated', state: 'started', at: 'yesterday' },
+          { actionId: 'lost', state: 'lost', at: ago(601) },
           { actionId: 'untold', state: 'ended', at: ago(601) },
           { actionId: 'dated to come', state: 'ended', at: ago(-601) },
           { actionId: 'damaged', state: 'damaged', at: ago(0) },
@@ -146,12 +147,17 @@ describe('actions of a node', () => {
       }),
     ).toEqual([
       'failure: 2 actions running past its time, which is 10m',
+      'failure: 1 action begun, and the process is gone',
       'failure: 2 actions ended, and no result in the outbox',
       'warning: the markers of 1 action are damaged',
       'failure: the markers of 1 action cannot be read',
       'warning: the markers of 1 action are of a later reeve',
       'warning: the markers of 1 action were announced and never made',
     ]);
+    expect(
+      surveyed({ open: [{ actionId: 'lost', state: 'lost', at: ago(600) }] }),
+      'the next run settles it',
+    ).toEqual(['warning: 1 action begun, and the process is gone']);
   });
 
   it('fail for results that are not sent (D43), and for an inbox that nobody empties', () => {
