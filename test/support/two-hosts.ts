@@ -99,6 +99,7 @@ async function prepareControl(host: Host): Promise<void> {
     useradd --uid 1000 --create-home --shell /bin/sh deploy
     mkdir -p ${actions}/pending ${inbox} ${events}
     chown -R deploy: ${root}
+    find ${root} -type d -exec chmod g+ws {} +
     systemctl enable --now ssh 2>/dev/null
   `);
   await host.output([`${directory}/scripts/install`]);

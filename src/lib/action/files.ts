@@ -109,7 +109,7 @@ async function makeInside(inside: HeldDirectory, parent: HeldDirectory, name: st
     const made = await holdDirectory(inside.at(staged), parent.path);
     try {
       await made.handle.chown(uid, gid).catch(ignoreForeignOwner);
-      await made.handle.chmod(mode & 0o7777);
+      await giveMode(made.handle, mode);
     } finally {
       await made.handle.close();
     }
@@ -118,6 +118,14 @@ async function makeInside(inside: HeldDirectory, parent: HeldDirectory, name: st
     await rmdir(inside.at(staged)).catch(() => {});
     if (!(await isThere(parent, name))) throw error;
   }
+}
+
+/** The bit by which a group shares what is made there is nobody's to set in the unit's sandbox: it is left out then. */
+async function giveMode(handle: FileHandle, mode: number): Promise<void> {
+  await handle.chmod(mode & 0o7777).catch(async (error: unknown) => {
+    if (systemErrorCode(error) !== 'EPERM') throw error;
+    await handle.chmod(mode & 0o777);
+  });
 }
 
 /** Only root gives files away. */
