@@ -42,13 +42,22 @@ export function explainStatus(status: number): string {
 const mostLines = 3;
 const mostCharacters = 600;
 
-/** The first of rsync's complaints, which are the cause: the last ones only add up. Of ssh's the last, which come after its warnings. */
+/**
+ * The first of rsync's complaints, which are the cause: the last ones only add up. Of ssh's the last, which come after its warnings. Of
+ * rrsync, a program in Python, what it fell over, and not where.
+ */
 export function pickComplaints(output: string, status?: number): string {
-  const lines = output.split('\n').map((line) => line.trim());
+  const lines = dropFrames(output.split('\n')).map((line) => line.trim());
   const telling = lines.filter((line) => line !== '' && !isSummary(line));
   const chosen = telling.length > 0 ? telling : lines.filter((line) => line !== '');
   const few = status === 255 ? chosen.slice(-mostLines) : chosen.slice(0, mostLines);
   return few.join('; ').slice(0, mostCharacters);
+}
+
+/** Whether the head of a traceback is there or cut off: its frames are what is indented. */
+function dropFrames(lines: readonly string[]): readonly string[] {
+  if (!lines.some((line) => /^\s+File ".*", line \d+/.test(line))) return lines;
+  return lines.filter((line) => !/^\s|^Traceback \(|^(During handling of|The above) .*exception/.test(line));
 }
 
 function isSummary(line: string): boolean {

@@ -127,6 +127,17 @@ describe('rsync over a restricted key', () => {
     expect(readdirSync(join(near.far.events, '2026-11-30/web-1'))).toEqual(['one.json']);
   });
 
+  it('says of a directory that is missing there what is missing, and not where rrsync noticed', async () => {
+    const near = makeNear();
+    writeFileSync(join(near.dir, 'one.json'), '1');
+    rmSync(near.far.events, { recursive: true });
+    const end = await near.push(['one.json']);
+    expect(end).toMatchObject({ error: { exitCode: 69, code: 'rsync-12' } });
+    expect(end.error?.message).toContain(near.far.events);
+    expect(end.error?.message).toMatch(/No such file or directory/);
+    expect(end.error?.message).not.toMatch(/Traceback|, line \d+/);
+  });
+
   it.each([
     ['another directory', '/etc/', 'pull'],
     ['the directory above', '..', 'pull'],

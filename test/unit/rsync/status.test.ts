@@ -27,6 +27,27 @@ describe('what rsync answers (R39, O65)', () => {
     expect(pickComplaints('')).toBe('');
   });
 
+  it('repeats what a program in Python fell over, and not where', () => {
+    const frames = [
+      ['  File "/usr/bin/rrsync", line 1005, in <module>', '    main()', '    ~~~~^^'],
+      ['  File "/usr/bin/rrsync", line 7, in lock_or_die', '    fd = os.open(args.dir, os.O_RDONLY)'],
+    ].flat();
+    const head = 'Traceback (most recent call last):';
+    const cause = "FileNotFoundError: [Errno 2] No such file or directory: '/opt/homelab/events/web-1'";
+    const sums = [
+      'rsync: connection unexpectedly closed (0 bytes received so far) [sender]',
+      'rsync error: error in rsync protocol data stream (code 12) at io.c(1)',
+    ];
+    const pick = (...lines: string[]): string => pickComplaints([...lines, ...sums, ''].join('\n'), 12);
+    expect(pick(head, ...frames, cause)).toBe(cause);
+    expect(pick(...frames.slice(1), cause), 'of which the head is cut off').toBe(cause);
+    const between = 'During handling of the above exception, another exception occurred:';
+    expect(pick(head, ...frames, cause, '', between, '', head, ...frames, 'OSError: no')).toBe(
+      `${cause}; OSError: no`,
+    );
+    expect(pick('  indented', 'rsync: no')).toBe('indented; rsync: no');
+  });
+
   it('repeats no more than a line holds', () => {
     expect(pickComplaints('x'.repeat(10_000))).toHaveLength(600);
     expect(pickComplaints('1\n2\n3\n4')).toBe('1; 2; 3');
