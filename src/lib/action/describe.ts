@@ -1,7 +1,7 @@
 // An action in words and as data for people. What stands in it was written by others. Pure.
+import { isOpen, readEnd, toInstant } from '../actions/control/end.ts';
 import { type Found, type FoundAction, redeployType, toMs } from '../actions/control/found.ts';
 import { findApproval } from '../deploy-runner/key.ts';
-import type { ActionState } from '../deploy-runner/layout.ts';
 import { usualResultMs } from '../deploy-runner/times.ts';
 import { toLine } from '../report/printable.ts';
 import { formatDuration } from '../time.ts';
@@ -41,34 +41,14 @@ export function summarize(found: Found): Summary {
     ...{ id, state, type, node, service: service ?? null, risk: risk ?? null },
     ...{ createdAt: toInstant(createdAt), updatedAt: toInstant(updatedAt), reason: details.reason ?? null },
     approvedBy: findApproval(found.action)?.by ?? null,
-    ...(isOpen(found) ? noEnd : findEnd(found)),
+    ...(isOpen(found) ? noEnd : describeEnd(found)),
     problem: findProblem(found),
   };
 }
 
-const openStates: ReadonlySet<ActionState> = new Set(['pending', 'approved', 'running']);
-
-export function isOpen({ state }: Pick<Found, 'state'>): boolean {
-  return openStates.has(state);
-}
-
-/** The last step into where it is; those who only move its file write down none. */
-function findEnd({ state, action, bytes }: FoundAction): Pick<Summary, 'endedAt' | 'endedBy' | 'endReason'> {
-  const index = action.transitions.findLastIndex(({ to }) => to === state);
-  const last = action.transitions[index];
-  if (last === undefined) return { ...noEnd, endedAt: toInstant(action.updatedAt) };
-  return {
-    endedAt: toInstant(last.timestamp),
-    ...{ endedBy: last.by, endReason: readReasons(bytes)[index] ?? null },
-  };
-}
-
-/** Of its steps. Ours, which others' readers of the history do not know. */
-export function readReasons(bytes: Buffer): (string | null)[] {
-  const { transition_history: history } = JSON.parse(bytes.toString('utf8')) as {
-    transition_history?: { reason?: unknown }[] | null;
-  };
-  return (history ?? []).map(({ reason }) => (typeof reason === 'string' ? reason : null));
+function describeEnd(found: FoundAction): Pick<Summary, 'endedAt' | 'endedBy' | 'endReason'> {
+  const { at, by, reason } = readEnd(found);
+  return { endedAt: at, endedBy: by, endReason: reason };
 }
 
 /** Those that are open before those that have ended, and of either the latest first. */
@@ -95,12 +75,6 @@ export function findWait(found: Found, everywhere: readonly Found[]): string | n
 
 function findProblem({ action }: FoundAction): string | null {
   return action.type === redeployType && action.service === undefined ? 'it names no service' : null;
-}
-
-/** Null where it is none. */
-export function toInstant(timestamp: number | string | undefined): string | null {
-  const ms = toMs(timestamp);
-  return ms === undefined ? null : new Date(ms).toISOString();
 }
 
 /** What comes of an approval. */

@@ -1,4 +1,5 @@
 // `action show ID`: all that is known of the actions of an id, and what comes, or came, of them. Read-only.
+import { isOpen, readReasons, toInstant } from '../actions/control/end.ts';
 import { type Found, type FoundAction, readDispatch } from '../actions/control/found.ts';
 import { requireRoot } from '../actions/control/root.ts';
 import { readEverywhere } from '../actions/control/tree.ts';
@@ -8,16 +9,7 @@ import { InputError, UsageError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
 import { foldLines } from '../report/table.ts';
 import { ago } from '../status/ago.ts';
-import {
-  describeEffect,
-  findWait,
-  isOpen,
-  readReasons,
-  type Summary,
-  sortByTime,
-  summarize,
-  toInstant,
-} from './describe.ts';
+import { describeEffect, findWait, type Summary, sortByTime, summarize } from './describe.ts';
 import { readResults } from './events.ts';
 import { findResults, type Reported } from './facts.ts';
 import { findNodeProblem } from './known-node.ts';

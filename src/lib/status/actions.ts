@@ -1,5 +1,6 @@
 // How this machine stands with actions: what waits here, what runs, what ended last; on a control host how many are in which state.
 // Read-only.
+import { type LastEnded, readLastEnded } from '../actions/control/last.ts';
 import { requireRoot } from '../actions/control/root.ts';
 import { surveyControl } from '../actions/control/survey.ts';
 import { type LastAction, readLastEnd } from '../actions/last-end.ts';
@@ -50,6 +51,8 @@ type ControlCounts = {
   running: number;
   /** Past the time after which they have failed. */
   late: readonly string[];
+  /** Null as well where so much has ended that nobody looks for it. */
+  last: LastEnded | null;
 };
 
 export async function readActionsView(ctx: Context, actions: ActionsConfig): Promise<ActionsView> {
@@ -91,14 +94,17 @@ async function readNode(ctx: Context, name: string): Promise<NodeCounts> {
 async function readControl(ctx: Context, actions: ActionsConfig & { root: string }): Promise<ControlCounts> {
   const { root } = actions;
   await requireRoot(ctx);
-  const { pending, approved, running, late } = await surveyControl(actions, ctx);
-  return { root, pending, approved, running, late: late.map(({ id }) => id) };
+  const [{ pending, approved, running, late }, last] = await Promise.all([
+    surveyControl(actions, ctx),
+    readLastEnded(root),
+  ]);
+  return { root, pending, approved, running, late: late.map(({ id }) => id), last: last ?? null };
 }
 
 export function renderActionsView({ node, control }: ActionsView, now: Date): string[] {
   return [
     ...(node === null ? [] : renderNode(node, now)),
-    ...(control === null ? [] : renderControl(control)),
+    ...(control === null ? [] : renderControl(control, now)),
   ];
 }
 
@@ -141,11 +147,17 @@ function renderLast(last: LastAction | null, now: Date): string {
   return `last action: ${actionId} ${outcome} ${ago(endedAt, now)}${reason === undefined ? '' : `: ${foldLines(reason)}`}`;
 }
 
-function renderControl(view: ControlView): string[] {
+function renderControl(view: ControlView, now: Date): string[] {
   if ('error' in view) return [`control host of actions: ${foldLines(view.error)}`];
-  const { pending, approved, running, late } = view;
+  const { pending, approved, running, late, last } = view;
   return [
     `control host of actions: ${pending} pending, ${approved} approved, ${running} running`,
     ...(late.length === 0 ? [] : [`actions running past their time: ${late.join(', ')}`]),
+    ...(last === null ? [] : [renderLastEnded(last, now)]),
   ];
+}
+
+function renderLastEnded({ id, state, endedAt, by, reason }: LastEnded, now: Date): string {
+  const why = reason ?? (by === null ? undefined : `by ${by}`);
+  return `last ended: ${id} ${state} ${ago(endedAt, now)}${why === undefined ? '' : `: ${foldLines(why)}`}`;
 }

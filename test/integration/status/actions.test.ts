@@ -1,12 +1,12 @@
 // What `status` says of actions, on a node of theirs and on a control host.
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { nameProcess, readStartTime } from '../../../src/lib/host/processes.ts';
 import { makeActionsNode } from '../../support/actions-node.ts';
 import { onTestFinished } from '../../support/after-test.ts';
 import { until } from '../../support/balanced.ts';
-import { makeControlHost } from '../../support/control-host.ts';
+import { anAction, makeControlHost } from '../../support/control-host.ts';
 import { makeMachine } from '../../support/machine.ts';
 
 const first = (stdout: string, count: number): string[] => stdout.split('\n').slice(0, count);
@@ -146,12 +146,38 @@ it('counts what is open on a control host, and tells of a tree that is gone', as
   const json = (await host.reeve('status', '--json')).json();
   expect(json.actions).toEqual({
     node: null,
-    control: { root: host.root, pending: 1, approved: 0, running: 1, late: [id] },
+    control: { root: host.root, pending: 1, approved: 0, running: 1, late: [id], last: null },
   });
   rmSync(host.root, { recursive: true });
   expect(first((await host.reeve('status')).stdout, 1)).toEqual([
     `control host of actions: there is no directory ${host.root}, which actions.root names`,
   ]);
+});
+
+it('D11 tells what ended last on a control host, whoever has ended it', async () => {
+  const host = makeControlHost();
+  const last = async (): Promise<string | undefined> => (await host.reeve('status')).stdout.split('\n')[1];
+  const id = host.propose();
+  await host.reeve('action', 'approve', id, '--yes');
+  await host.reeve('action', 'dispatch');
+  host.age(id, 1_000);
+  await host.reeve('action', 'settle');
+  const silent = 'node web-1 has reported nothing for 15m';
+  expect(await last()).toMatch(new RegExp(`^last ended: ${id} failed .+ ago: ${silent}$`));
+  host.propose({ action_id: 'other' });
+  await host.reeve('action', 'reject', 'other', '--yes');
+  expect(await last()).toMatch(/^last ended: other rejected .+ ago: by operator-ann$/);
+  expect((await host.reeve('status', '--json')).json().actions.control.last).toMatchObject({
+    ...{ id: 'other', state: 'rejected', by: 'operator-ann', reason: null },
+  });
+  // Others move a file, and write nothing into it.
+  const from = host.write('homelab/actions/running/moved.json', { ...anAction(), action_id: 'moved' });
+  renameSync(from, join(host.root, 'completed/moved.json'));
+  expect(await last()).toMatch(/^last ended: moved completed [\d.]+m?s ago$/);
+  host.write('homelab/actions/cancelled/broken.json', '{');
+  expect(await last()).toMatch(/^last ended: broken cancelled .+ ago$/);
+  for (let count = 0; count < 2_001; count += 1) writeFileSync(join(host.root, `failed/a-${count}.json`), '');
+  expect(await last()).toMatch(/^(no concern|CONCERN)/);
 });
 
 it('says nothing of actions where the configuration has none', async () => {
