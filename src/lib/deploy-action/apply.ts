@@ -53,7 +53,7 @@ async function settle(session: Session, { key, marker, reason }: Settle): Promis
   // The digest is of no use for people.
   const about = marker ?? { actionId: key.slice(0, -65), key, actionType: 'redeploy', run: ctx.runId };
   const started = marker?.state.kind === 'started' ? marker.state : undefined;
-  if (started !== undefined) await endLeft(session, about, started.group);
+  await endLeft(session, about, started?.group);
   const end: ActionEnd = {
     ...{ outcome: 'unknown', endedAt: ctx.clock.now().toISOString(), reason },
     ...(started === undefined ? {} : { startedAt: started.startedAt }),
@@ -68,13 +68,13 @@ async function settle(session: Session, { key, marker, reason }: Settle): Promis
  */
 async function endLeft(
   { ctx }: Session,
-  { actionId, run, key }: { actionId: string; run: string; key: string },
+  { actionId, key }: { actionId: string; key: string },
   script: ProcessName | undefined,
 ): Promise<void> {
   const options = { graceMs: killGraceMs, clock: ctx.clock };
   const bootNow = await findBootId(ctx.paths);
   const isGroupOver = script === undefined || (await endGroup(script, bootNow, options));
-  const [[name, value] = []] = Object.entries(buildDeployMark({ run, key }));
+  const [[name, value] = []] = Object.entries(buildDeployMark(key));
   const isOver = (await endMarked(`${name}=${value}`, options)) && isGroupOver;
   if (!isOver) throw new StepError(`cannot end what ${actionId} has left: some of it stays`);
 }

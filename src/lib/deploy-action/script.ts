@@ -28,7 +28,7 @@ export async function runScript(session: Session, marker: Marker, service: strin
     const spec = {
       argv: [findScript(actions), ...buildDeployArgs(service)] as const,
       dir: checkout,
-      env: { ...childEnvironment(), ...env, ...buildDeployEnv(actions), ...buildDeployMark(marker) },
+      env: { ...childEnvironment(), ...env, ...buildDeployEnv(actions), ...buildDeployMark(marker.key) },
       ...(ids === undefined ? {} : { user: ids }),
     };
     const end = await runCommand(spec, {
@@ -50,7 +50,7 @@ export async function runScript(session: Session, marker: Marker, service: strin
 
 /** What has left the group is ended as well: it has had its grace, and the service may be deployed again right away. */
 async function endRest({ ctx }: Session, marker: Marker): Promise<void> {
-  const [[name, value] = []] = Object.entries(buildDeployMark(marker));
+  const [[name, value] = []] = Object.entries(buildDeployMark(marker.key));
   const isOver = await endMarked(`${name}=${value}`, { graceMs: 0, clock: ctx.clock });
   if (!isOver) ctx.log.warning(`some of what ${marker.actionId} has started stays`);
 }

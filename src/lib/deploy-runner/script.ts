@@ -23,9 +23,9 @@ export function buildDeployEnv({ node, checkout, config, verifyTimeoutMs }: Depl
   };
 }
 
-/** What the script and all that it starts is known by, should it be left alone. */
-export function buildDeployMark({ run, key }: { run: string; key: string }) {
-  return { REEVE_ACTION: `${run}/${key}` };
+/** What the script and all that it starts is known by, should it be left alone: an approval is run once, ever. */
+export function buildDeployMark(key: string) {
+  return { REEVE_ACTION: key };
 }
 
 const steps: Readonly<Record<number, string>> = {

@@ -95,6 +95,10 @@ sh -c 'trap "sleep 1; touch $0/over; exit" TERM; echo $1 > $0/pid; while :; do s
       'without its name in the marker, which was killed before',
       async (node) => writeState(node, { group: undefined }),
     ],
+    [
+      'with a marker that has been damaged since',
+      async (node) => writeFileSync(join(node.places.markers, `${readMarker(node)?.key}.json`), ''),
+    ],
   ])('is gone before the next deploy of its service begins, also %s', async (_, change) => {
     const node = makeActionsNode();
     node.writeScript(`
