@@ -19,7 +19,7 @@ async function settle(node: ActionsNode): Promise<string> {
   await node.reeve('deploy-action', '--wait', '20');
   const seen = [node.ran(), node.results(), node.markers(), node.quarantine()];
   const last = await node.reeve('deploy-action');
-  expect([last.status, last.stdout]).toEqual([0, '']);
+  expect([last.status, last.stdout]).toEqual([0, 'nothing to do\n']);
   expect([node.ran(), node.results(), node.markers(), node.quarantine()]).toEqual(seen);
   expect(node.inbox()).toEqual([]);
   expect(await listOpenKeys(actionsContext(node.root))).toEqual([]);

@@ -98,7 +98,7 @@ describe('what announces a marker that was never made', () => {
     writeFileSync(path, '');
     utimesSync(path, at, at);
     const { status, stdout } = await node.reeve('deploy-action');
-    expect([status, stdout, existsSync(path)]).toEqual([0, '', isLeft]);
+    expect([status, stdout, existsSync(path)]).toEqual([0, 'nothing to do\n', isLeft]);
   });
 
   it('and whose file is in the inbox is one that is begun', async () => {
