@@ -1,7 +1,7 @@
 // All checks, in the order in which they are told: what a person looks at first comes first.
 
 import { compileConfig } from '../config/compile.ts';
-import type { ClusterConfig, CommandsConfig } from '../config/config.ts';
+import type { ActionsConfig, ClusterConfig, CommandsConfig } from '../config/config.ts';
 import { readMainSource } from '../config/load.ts';
 import { describeProblem } from '../config/problems.ts';
 import { ConfigError, describeError, InputError, UnavailableError } from '../errors.ts';
@@ -161,9 +161,17 @@ async function checkActions(world: World): Promise<Finding[]> {
   if (actions === undefined) return [];
   const { root } = actions;
   return [
-    ...(actions.node === '' ? [] : judgeActions(await gatherActions(world, actions), world.now)),
+    ...(actions.node === '' ? [] : await checkActionsNode(world, actions)),
     ...(root === undefined ? [] : judgeControl(await gatherControl(world, { ...actions, root }))),
   ];
+}
+
+/** What the configuration lacks is the first check's to tell. */
+async function checkActionsNode(world: World, actions: ActionsConfig): Promise<Finding[]> {
+  const missing = (['pull', 'push', 'checkout'] as const).filter((key) => actions[key] === '');
+  if (missing.length === 0) return judgeActions(await gatherActions(world, actions), world.now);
+  const names = missing.map((key) => `actions.${key}`).join(', ');
+  return [skipped(`the configuration says nothing of use for ${names}`)];
 }
 
 async function checkStore(world: World): Promise<Finding[]> {

@@ -77,7 +77,9 @@ async function lookAtScript(path: string): Promise<{ path: string; isThere: bool
 async function lookAtServices(checkout: string, node: string): Promise<ActionsFacts['services']> {
   const path = servicesFile(checkout, node);
   const services = await orProblem(readServices(checkout, node));
-  if ('problem' in services) return { path, problem: services.problem, unnamable: [] };
+  // The path is told beside it.
+  const known = `cannot read ${JSON.stringify(path)}: `;
+  if ('problem' in services) return { path, problem: services.problem.replace(known, ''), unnamable: [] };
   const unnamable = [...services].filter((service) => !canNameActions(node, service));
   return { path, problem: undefined, unnamable };
 }

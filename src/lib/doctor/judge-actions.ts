@@ -142,7 +142,8 @@ function judgeServices({ path: where, problem, unnamable }: ActionsFacts['servic
     const fix = `ids are redeploy-NODE-SERVICE: ${idRule}`;
     return [warning(what, { where: listNames(unnamable.map(nameSafely)), fix })];
   }
-  return [failure(`the node's services are not known: every action is rejected: ${problem}`, { where })];
+  const fix = 'have the services of this node listed there, or correct actions.node';
+  return [failure(`the node's services are not known: every action is rejected: ${problem}`, { where, fix })];
 }
 
 function judgeScript(script: ActionsFacts['script']): Finding[] {

@@ -60,7 +60,7 @@ describe('doctor on a node of actions', () => {
     expect(told(await examine(node))).toEqual([
       'failure: actions.pull names a directory that is not there',
       'failure: actions.push names a directory that is not there',
-      expect.stringMatching(/^failure: the node's services are not known: every action is rejected: /),
+      "failure: the node's services are not known: every action is rejected: ENOENT: no such file or directory",
       'failure: the deploy script cannot be run: every deploy fails',
       'failure: cannot run anything as "nobody-of-that-name": the machine has no such user',
     ]);
@@ -68,6 +68,17 @@ describe('doctor on a node of actions', () => {
     expect((await examine(node)).map(({ what }) => what)).toContain(
       'there is no checkout: every action is rejected',
     );
+  });
+
+  it('says nothing of what a broken configuration leaves open, but that it is', async () => {
+    const node = makeActionsNode({ push: undefined, checkout: undefined });
+    expect(told(await examine(node))).toEqual([
+      'skipped: the configuration says nothing of use for actions.push, actions.checkout',
+    ]);
+    expect(told(await examine(node, 'config'))).toEqual([
+      expect.stringMatching(/^failure: .*: actions.push is missing$/),
+      expect.stringMatching(/^failure: .*: actions.checkout is missing$/),
+    ]);
   });
 
   it('tells of quarantine, and of an action that nobody ends (D38)', async () => {

@@ -111,8 +111,13 @@ describe('actions of a node', () => {
     expect(told({ checkout: { path: '/opt/checkout', isThere: false }, services })).toEqual([
       'failure: there is no checkout: every action is rejected',
     ]);
-    expect(told({ services })).toEqual([
-      "failure: the node's services are not known: every action is rejected: cannot read",
+    expect(judge({ services })).toEqual([
+      {
+        level: 'failure',
+        what: "the node's services are not known: every action is rejected: cannot read",
+        where: services.path,
+        fix: 'have the services of this node listed there, or correct actions.node',
+      },
     ]);
   });
 
