@@ -59,7 +59,7 @@ describeHost('two machines with actions', () => {
     });
   }
 
-  it('recreate an unhealthy container with unchanged config, as a deploy by hand has it (D1, D11, D13, D14, D27)', async () => {
+  it('recreate an unhealthy container with unchanged config, as a deploy by hand has it (D1, D11, D12, D13, D14, D27)', async () => {
     const byHand = await hosts.container('blog');
     expect(byHand.same).toMatchObject({ project: 'blog', mounts: [`${checkout}/services/blog/data:/data`] });
     await hosts.node.output(['docker', 'exec', byHand.id, 'touch', sickness]);

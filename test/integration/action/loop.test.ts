@@ -237,7 +237,7 @@ describe('the way of an action', () => {
     expect(host.names('homelab/actions/dispatch/web-1')).toStrictEqual(['x.json']);
   });
 
-  it('D7 is off without actions.root, and says so', async () => {
+  it('D3 D5 is off without actions.root, and says so', async () => {
     const host = makeControlHost();
     host.write('reeve.yaml', 'cluster: { nodeId: web-1, store: "file:///tmp/none" }\n');
     for (const words of [

@@ -70,7 +70,7 @@ describe('the unit of the deploys', () => {
 describe('the unit of the control side', () => {
   const unit = parseUnit('reeve-action.service');
 
-  it('settles and dispatches, without a network', () => {
+  it('settles and dispatches, without a network (D5, D7)', () => {
     const start = one(unit, 'Service.ExecStart') ?? '';
     expect(start).toBe('/usr/local/bin/reeve action dispatch --settle --window 300 --wait 60');
     const lookingMs = parseWindow(/--window (\d+)/.exec(start)?.[1]);
