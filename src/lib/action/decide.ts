@@ -42,7 +42,7 @@ export async function decideAction(ctx: Context, request: DecideRequest): Promis
   if (nodeProblem !== null) ctx.log.warning(nodeProblem);
   const effect =
     to === 'approved' ? `${describeEffect(shown.pending, ctx.config.actions?.resultTimeoutMs)}\n` : '';
-  const question = `${describeShortly(shown.pending)}\n${effect}${verbs[to]} it?`;
+  const question = `${describeShortly(shown.pending)}\n${effect}${verbs[to]} ${id}?`;
   if (!(await confirm(ctx, yes, question))) {
     return {
       outcome: 'nothing-to-do',

@@ -132,5 +132,7 @@ const verbs: Readonly<Partial<Record<Step['kind'], string>>> = { leave: 'tell th
 
 function describeStep(step: Step): string {
   if ('actionId' in step) return `${step.actionId}: cannot ${verbs[step.kind] ?? step.kind} it`;
-  return step.kind === 'set-aside' ? 'cannot empty the inbox' : `cannot ${step.kind} ${step.key}`;
+  if (step.kind === 'set-aside') return 'cannot empty the inbox';
+  // The digest is of no use for people.
+  return `${step.key.slice(0, -65)}: cannot ${step.kind} it`;
 }

@@ -10,7 +10,11 @@ export async function confirm(
   question: string,
 ): Promise<boolean> {
   if (yes) return true;
-  if (!ctx.interactive) throw new UsageError(`cannot ask "${question}" without a terminal: say --yes`);
+  if (!ctx.interactive) {
+    // What comes before tells people at a terminal what it is about.
+    const asked = question.split('\n').at(-1);
+    throw new UsageError(`cannot ask "${asked}" without a terminal: say --yes`);
+  }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   // End of input and Ctrl-C close it without an answer: that is a no.
   const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));

@@ -1,5 +1,6 @@
 // From what a pull has brought, what is done with it: what has no marker goes to the inbox, what is no action is refused, what has
 // gone at the source goes from the mirror. Whether an action is one for this node is asked by whoever performs it. Pure.
+import { describeApproval } from '../deploy-runner/key.ts';
 import type { LeftEntry, PulledEntry, PullFacts } from './facts.ts';
 import { identifyLeft } from './keys.ts';
 import { mostRefusals, mostRefusalsDaily, mostWaiting } from './limits.ts';
@@ -62,7 +63,7 @@ function planEntry({ entry, isKnown, isWaiting }: PulledEntry): PullStep[] {
         name,
         key: entry.key,
         bytes: entry.bytes,
-        reason: `${entry.key} was never begun here`,
+        reason: `${describeApproval(entry.action)}, and never begun here`,
       },
     ];
   }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Entry } from '../../../src/lib/actions/entry.ts';
+import type { Action } from '../../../src/lib/deploy-runner/action.ts';
 import { contentKey } from '../../../src/lib/deploy-runner/key.ts';
 import type { PulledEntry, PullFacts } from '../../../src/lib/rsync-pull/facts.ts';
 import { planPull } from '../../../src/lib/rsync-pull/plan.ts';
@@ -11,8 +12,12 @@ function nameOf(text: string): Entry['name'] {
   return { text, path: Buffer.from(`/staging/${text}`) };
 }
 
-function action(id: string, over: Partial<PulledEntry> = {}): PulledEntry {
-  const fields = { actionId: id, type: 'redeploy', node: 'web-1', details: {}, transitions: [] };
+function action(
+  id: string,
+  over: Partial<PulledEntry> = {},
+  transitions: Action['transitions'] = [],
+): PulledEntry {
+  const fields = { actionId: id, type: 'redeploy', node: 'web-1', details: {}, transitions };
   const entry = {
     kind: 'action' as const,
     name: nameOf(`${id}.json`),
@@ -46,14 +51,15 @@ describe('a plan of a pull', () => {
     expect(plan({ listed: new Set() })).toEqual({ steps: [], strays: [], postponed: 0, keys: new Set() });
   });
 
-  it('hands over what was never begun, as it is', () => {
-    expect(plan({ entries: [action('a')] }).steps).toEqual([
+  it('hands over what was never begun, as it is, and says who has approved it', () => {
+    const approval = { to: 'approved', timestamp: 1_780_000_000, by: 'operator-ann' };
+    expect(plan({ entries: [action('a', {}, [approval])] }).steps).toEqual([
       {
         kind: 'hand-over',
         name: 'a.json',
         key: contentKey('a', bytes),
         bytes,
-        reason: `${contentKey('a', bytes)} was never begun here`,
+        reason: 'approved by operator-ann, and never begun here',
       },
     ]);
   });
