@@ -2,7 +2,7 @@
 // nobody sets; the time of its file tells where there is no note.
 import { link, lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { markerKeyPattern } from '../deploy-runner/key.ts';
+import { actionIdOf, markerKeyPattern } from '../deploy-runner/key.ts';
 import { parseActionFileName } from '../deploy-runner/names.ts';
 import { describeError, InternalError, systemErrorCode } from '../errors.ts';
 import { elapsedMs, type Moment, readMoment } from '../host/moment.ts';
@@ -68,10 +68,9 @@ export async function sweepArrivals({ paths, clock }: MarkerContext): Promise<vo
   }
 }
 
-/** A key is an id, a dash and 64 digits. */
 function isNoteOf(name: string, ids: ReadonlySet<string | undefined>): boolean {
   const key = name.endsWith('.json') ? name.slice(0, -'.json'.length) : '';
-  return markerKeyPattern.test(key) && ids.has(key.slice(0, -65));
+  return markerKeyPattern.test(key) && ids.has(actionIdOf(key));
 }
 
 async function readArrival({ paths, clock, log }: MarkerContext, key: string): Promise<Moment | undefined> {

@@ -2,6 +2,8 @@
 // there, each run looks for what it has to tell.
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { actionIdOf } from '../deploy-runner/key.ts';
+import { actionFileName } from '../deploy-runner/names.ts';
 import { describeError, ReeveError } from '../errors.ts';
 import { readEntry } from './entry.ts';
 import { closeKey, hasMarker, listOpenKeys, type MarkerContext, openKey, openPath } from './markers.ts';
@@ -35,7 +37,7 @@ async function isOld({ paths, clock }: MarkerContext, key: string): Promise<bool
 /** Its file is there still, and is refused or begun some time. */
 async function isAwaited({ paths }: MarkerContext, key: string): Promise<boolean> {
   const { inbox, staging } = actionPlaces(paths);
-  const text = `${key.slice(0, -65)}.json`;
+  const text = actionFileName(actionIdOf(key));
   for (const place of [inbox, staging]) {
     const entry = await readEntry({ text, path: Buffer.from(join(place, text)) });
     if (entry !== undefined && entry.kind !== 'foreign' && entry.key === key) return true;

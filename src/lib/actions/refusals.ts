@@ -3,7 +3,7 @@
 import { lstat, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapBounded } from '../bounded.ts';
-import { markerKeyPattern } from '../deploy-runner/key.ts';
+import { actionIdOf, markerKeyPattern } from '../deploy-runner/key.ts';
 import { actionFileName } from '../deploy-runner/names.ts';
 import { systemErrorCode } from '../errors.ts';
 import { ensureDirectory } from '../state/directory.ts';
@@ -95,9 +95,4 @@ async function listNames(directory: string): Promise<Set<string>> {
     if (systemErrorCode(error) === 'ENOENT') return new Set();
     throw fileError('read', directory, error);
   }
-}
-
-/** A key is an id, a dash and 64 digits. */
-function actionIdOf(key: string): string {
-  return key.slice(0, -65);
 }

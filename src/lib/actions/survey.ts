@@ -3,6 +3,7 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapBounded } from '../bounded.ts';
+import { actionIdOf } from '../deploy-runner/key.ts';
 import { findBootId } from '../host/boot.ts';
 import { isAlive } from '../host/processes.ts';
 import { isLockHeld } from '../lock/list-locks.ts';
@@ -109,8 +110,7 @@ async function isAtWork({ paths }: MarkerContext, { state: { group } }: Started)
 function toOpen(key: string, marker: ReadMarker, announcedMs: number): OpenAction | undefined {
   if (typeof marker !== 'object') {
     const at = new Date(announcedMs).toISOString();
-    // The digest is of no use for people.
-    return { actionId: key.slice(0, -65), state: marker ?? 'announced', at };
+    return { actionId: actionIdOf(key), state: marker ?? 'announced', at };
   }
   const { actionId, service, state } = marker;
   const about = service === undefined ? { actionId } : { actionId, service };

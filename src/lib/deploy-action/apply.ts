@@ -2,7 +2,9 @@
 // steps go on.
 import { isStill, removeEntry } from '../actions/leave.ts';
 import { type ActionEnd, closeKey } from '../actions/markers.ts';
+import type { EntryName } from '../actions/open.ts';
 import { refuseAction, reportEnd, tellEnd, tellUnmarked } from '../actions/results.ts';
+import { actionIdOf } from '../deploy-runner/key.ts';
 import { buildDeployMark } from '../deploy-runner/script.ts';
 import { killGraceMs } from '../deploy-runner/times.ts';
 import { ReeveError, StepError } from '../errors.ts';
@@ -28,6 +30,7 @@ export async function applyStep(session: Session, step: Step): Promise<StepResul
       return await leave(session, step);
     case 'report':
       await reportEnd(session.ctx, step.marker);
+      await takeAlong(step);
       return describeEnd(step.marker, step.marker.state);
     case 'close':
       await closeKey(session.ctx, step.key);
@@ -48,10 +51,10 @@ export async function applyStep(session: Session, step: Step): Promise<StepResul
 
 type Settle = Extract<Step, { kind: 'settle' }>;
 
-async function settle(session: Session, { key, marker, reason }: Settle): Promise<StepResult> {
+async function settle(session: Session, step: Settle): Promise<StepResult> {
   const { ctx, actions } = session;
-  // The digest is of no use for people.
-  const about = marker ?? { actionId: key.slice(0, -65), key, actionType: 'redeploy', run: ctx.runId };
+  const { key, marker, reason } = step;
+  const about = marker ?? { actionId: actionIdOf(key), key, actionType: 'redeploy', run: ctx.runId };
   const started = marker?.state.kind === 'started' ? marker.state : undefined;
   await endLeft(session, about, started?.group);
   const end: ActionEnd = {
@@ -59,7 +62,18 @@ async function settle(session: Session, { key, marker, reason }: Settle): Promis
     ...(started === undefined ? {} : { startedAt: started.startedAt }),
   };
   await tellEnd(ctx, about, { node: actions.node, end });
+  await takeAlong(step);
   return describeEnd(about, end);
+}
+
+/** Else it would be told of as a replay. What stays all the same is the next look's to forget, and to tell. */
+async function takeAlong({ name, key }: { name?: EntryName; key: string }): Promise<void> {
+  if (name === undefined) return;
+  try {
+    if (await isStill(name, key)) await removeEntry(name);
+  } catch (error) {
+    if (!(error instanceof ReeveError)) throw error;
+  }
 }
 
 /**

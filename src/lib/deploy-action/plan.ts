@@ -3,7 +3,7 @@
 import type { Marker, ReadMarker } from '../actions/markers.ts';
 import type { EntryName } from '../actions/open.ts';
 import type { Action } from '../deploy-runner/action.ts';
-import { describeApproval } from '../deploy-runner/key.ts';
+import { actionIdOf, describeApproval } from '../deploy-runner/key.ts';
 import type { Hold } from '../hold/holds.ts';
 import { formatDuration } from '../time.ts';
 import type { EntryFact, Facts } from './facts.ts';
@@ -40,19 +40,19 @@ function planSettle({ open, entries }: Facts): Step[] {
 function planMarker(key: string, marker: ReadMarker, name: EntryName | undefined): Step | undefined {
   // Somebody is about to make it, or was killed before: then there is nothing to tell.
   if (marker === undefined) return undefined;
+  const file = name === undefined ? {} : { name };
   if (marker === 'damaged') {
-    return { kind: 'settle', key, reason: 'its marker is damaged: it may have been done' };
+    return { kind: 'settle', key, ...file, reason: 'its marker is damaged: it may have been done' };
   }
   if (typeof marker === 'string') {
-    // The digest is of no use for people.
-    const about = { key, actionId: key.slice(0, -65), marker, ...(name === undefined ? {} : { name }) };
+    const about = { key, actionId: actionIdOf(key), marker, ...file };
     return { kind: 'leave', ...about, reason: leftReasons[marker] };
   }
   switch (marker.state.kind) {
     case 'started':
-      return { kind: 'settle', key, marker, reason: 'interrupted: the process that ran it is gone' };
+      return { kind: 'settle', key, marker, ...file, reason: 'interrupted: the process that ran it is gone' };
     case 'ended':
-      return { kind: 'report', key, marker: marker as EndedMarker, reason: 'its end was not told' };
+      return { kind: 'report', key, marker: marker as EndedMarker, ...file, reason: 'its end was not told' };
     case 'reported':
       return { kind: 'close', key, reason: 'it has been told' };
   }

@@ -2,8 +2,15 @@
 import { createHash } from 'node:crypto';
 import type { Action, Transition } from './action.ts';
 
-/** 64 hex digits after the id. */
+const digestDigits = 64;
+
+/** The id, a dash and the digits. */
 export const markerKeyPattern = /^[a-z0-9][a-z0-9-]{0,63}-[0-9a-f]{64}$/;
+
+/** The id in a key. For people the rest of it is of no use. */
+export function actionIdOf(key: string): string {
+  return key.slice(0, -'-'.length - digestDigits);
+}
 
 /** `bytes`: of the file. Without an approval in its history it is the whole file that counts. */
 export function markerKey(action: Action, bytes: Uint8Array): string {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseAction } from '../../../src/lib/deploy-runner/action.ts';
-import { contentKey, markerKey, markerKeyPattern } from '../../../src/lib/deploy-runner/key.ts';
+import { actionIdOf, contentKey, markerKey, markerKeyPattern } from '../../../src/lib/deploy-runner/key.ts';
 import { maxActionBytes, parseActionFileName } from '../../../src/lib/deploy-runner/names.ts';
 
 const raw = {
@@ -183,6 +183,7 @@ describe('the key of a marker (D42)', () => {
       'redeploy-vps-grafana-3233b62d3afdfabcc563259ff233f9029dd91dd0d494fb05d32db53c6bc1c52c',
     );
     expect(keyOf(raw)).toMatch(markerKeyPattern);
+    expect(actionIdOf(keyOf(raw))).toBe(raw.action_id);
   });
 
   it.each<[string, object]>([
