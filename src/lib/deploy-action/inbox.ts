@@ -4,6 +4,7 @@ import { forgetArrival, sweepArrivals } from '../actions/arrivals.ts';
 import { openQuarantine } from '../actions/leave.ts';
 import type { ActionsConfig } from '../config/config.ts';
 import type { Context } from '../context.ts';
+import { actionIdOf } from '../deploy-runner/key.ts';
 import { describeError, ReeveError } from '../errors.ts';
 import type { Outcome } from '../outcome.ts';
 import { type ActionsWakeable, writeWake } from '../publish/wake.ts';
@@ -133,6 +134,5 @@ const verbs: Readonly<Partial<Record<Step['kind'], string>>> = { leave: 'tell th
 function describeStep(step: Step): string {
   if ('actionId' in step) return `${step.actionId}: cannot ${verbs[step.kind] ?? step.kind} it`;
   if (step.kind === 'set-aside') return 'cannot empty the inbox';
-  // The digest is of no use for people.
-  return `${step.key.slice(0, -65)}: cannot ${step.kind} it`;
+  return `${actionIdOf(step.key)}: cannot ${step.kind} it`;
 }
