@@ -101,6 +101,7 @@ export async function countHits({ node, control }: TwoHosts): Promise<Hits> {
 }
 
 const units = { node: ['reeve-rsync-pull', 'reeve-deploy-action'], control: ['reeve-action'] };
+
 /** The clock of all that reeve's units run from now on; undefined: the machine's own. */
 export async function setClock(
   hosts: TwoHosts,
