@@ -20,12 +20,17 @@ export const eventClockDocument = defineDocument<{ epochMs: number }>({
   version: 1,
   isCompact: true,
   parse: ({ epochMs }) => {
-    if (typeof epochMs !== 'number' || !Number.isSafeInteger(epochMs) || epochMs < 0) {
+    if (typeof epochMs !== 'number' || !Number.isInteger(epochMs) || !isInstant(epochMs)) {
       throw new TypeError('epochMs is no instant');
     }
     return { epochMs };
   },
 });
+
+/** Since 1970, and of those that a clock can tell. */
+function isInstant(epochMs: number): boolean {
+  return epochMs >= 0 && epochMs <= 8_640_000_000_000_000;
+}
 
 /** What has ended last. */
 export const lastEndDocument = defineDocument<LastAction>({

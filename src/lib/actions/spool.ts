@@ -3,7 +3,7 @@
 import { link, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEventFileName } from '../deploy-runner/event.ts';
-import { StepError, systemErrorCode } from '../errors.ts';
+import { describeError, ReeveError, StepError, systemErrorCode } from '../errors.ts';
 import { writeFileAtomic } from '../state/atomic-file.ts';
 import { syncDirectory } from '../state/directory.ts';
 import { readDocument, writeDocument } from '../state/document.ts';
@@ -88,7 +88,13 @@ const dayMs = 24 * 60 * 60_000;
 export async function takeEventTime({ paths, clock, log }: MarkerContext): Promise<number> {
   const { eventClock } = actionPlaces(paths);
   const now = clock.now();
-  const read = await readDocument(eventClock, eventClockDocument, { now, log });
+  const read = await readDocument(eventClock, eventClockDocument, { now, log }).catch((error: unknown) => {
+    if (!(error instanceof ReeveError)) throw error;
+    // A result leaves nevertheless.
+    log.warning(`names of results go by the clock: ${describeError(error)}`);
+    return undefined;
+  });
+  if (read === undefined) return now.getTime();
   const last = read.kind === 'ok' || read.kind === 'recovered' ? read.value.epochMs : 0;
   const isAhead = last > now.getTime() + dayMs;
   if (isAhead) {

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Marker, makeMarker, readMarker, writeMarker } from '../../../src/lib/actions/markers.ts';
 import { actionPlaces } from '../../../src/lib/actions/places.ts';
@@ -89,5 +89,19 @@ describe('the time in the names of results', () => {
     await takeEventTime(ctx);
     now = new Date(at);
     expect(await takeEventTime(ctx)).toBe(now.getTime() + dayMs + 1);
+  });
+
+  it.each([
+    ['of a later version', '{"version":2,"epochMs":5}', 'names of results go by the clock: cannot read'],
+    ['no instant that a clock can tell', '{"version":1,"epochMs":8640000000000001}', 'is no instant'],
+  ])('goes by the clock where the last one is %s: a result leaves all the same', async (_, text, told) => {
+    const warnings: string[] = [];
+    const base = actionsContext(makeTempDir(), () => new Date(at));
+    const ctx = { ...base, log: { ...base.log, warning: (line: string) => void warnings.push(line) } };
+    const { eventClock } = actionPlaces(ctx.paths);
+    mkdirSync(dirname(eventClock), { recursive: true });
+    writeFileSync(eventClock, text);
+    expect(await takeEventTime(ctx)).toBe(Date.parse(at));
+    expect(warnings.join(' ')).toContain(told);
   });
 });
