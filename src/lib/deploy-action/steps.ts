@@ -3,12 +3,15 @@ import type { Marker } from '../actions/markers.ts';
 import type { EntryName } from '../actions/open.ts';
 
 export type Step =
-  /** Begun, and nobody at work: how it ended is not known, and it is not begun again. `marker`: undefined where it is damaged. */
-  | { kind: 'settle'; key: string; marker?: Marker; reason: string }
-  /** Its marker is not ours to write. `name`: in the inbox, which it leaves. */
+  /**
+   * Begun, and nobody at work: how it ended is not known, and it is not begun again. `marker`: undefined where it is damaged. `name`, as
+   * of the next two: in the inbox, which it leaves.
+   */
+  | { kind: 'settle'; key: string; marker?: Marker; name?: EntryName; reason: string }
+  /** Its marker is not ours to write. */
   | ({ kind: 'leave'; name?: EntryName; reason: string } & LeftAction)
   /** Its end is known and not told. */
-  | { kind: 'report'; key: string; marker: EndedMarker; reason: string }
+  | { kind: 'report'; key: string; marker: EndedMarker; name?: EntryName; reason: string }
   /** Nothing is left to be told. */
   | { kind: 'close'; key: string; reason: string }
   /** Begun or refused before: the file goes. */

@@ -108,7 +108,10 @@ it('calls running what somebody is at, and nothing else', async () => {
   expect(await tell()).toEqual(gone);
   const { stdout } = await node.reeve('status', '--json');
   expect(JSON.parse(stdout).actions.node).toMatchObject({ running: [], lost: ['redeploy-vps-web'] });
-  await node.reeve('deploy-action');
+  expect((await node.reeve('deploy-action')).stdout, 'and of no replay').toBe(
+    'redeploy-vps-web: unknown, interrupted: the process that ran it is gone\n',
+  );
+  expect(node.inbox()).toEqual([]);
   expect(await tell()).toEqual([expect.stringMatching(/^last action: redeploy-vps-web unknown /)]);
 });
 

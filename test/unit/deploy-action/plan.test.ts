@@ -130,6 +130,18 @@ describe('planDeploys', () => {
     ]);
   });
 
+  it.each<[string, ReadMarker]>([
+    ['started', aMarker({ kind: 'started', startedAt: at })],
+    ['ended', aMarker({ kind: 'ended', ...end, event: '{}' })],
+    ['damaged', 'damaged'],
+  ])('takes the file of what is %s out of the inbox as it is told', (_, marker) => {
+    const fact = aFact(anAction(), marker);
+    const { key, name } = fact.entry as Extract<Entry, { kind: 'action' }>;
+    const [step] = planDeploys(facts([fact], { open: [{ key, marker }] }));
+    expect(step).toMatchObject({ key, name });
+    expect(planDeploys(facts([], { open: [{ key, marker }] }))[0]).not.toHaveProperty('name');
+  });
+
   it('leaves what is not its own to write, and takes its file out of the inbox', () => {
     const action = anAction();
     const fact = aFact(action, 'newer');
