@@ -21,6 +21,8 @@ process.on('uncaughtException', (error) => {
     process.exit(ExitCode.internal),
   );
 });
+// On one terminal the story and the answer are read together: what was told as it happened is not said once more.
+const told = process.stdout.isTTY && process.stderr.isTTY ? new Set<string>() : undefined;
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(words: readonly string[]): Promise<number> {
@@ -82,6 +84,7 @@ function createBase(parsed: ParsedCommand, signal: AbortSignal): BaseContext {
         process.stderr.write(line);
       },
       ...(progress === undefined ? {} : { progress }),
+      ...(told === undefined ? {} : { told }),
     }),
     signal,
     interactive: process.stderr.isTTY === true && process.stdin.isTTY === true,
@@ -121,7 +124,8 @@ async function printOutcome(parsed: ParsedCommand, outcome: Outcome): Promise<vo
     await print(process.stdout, `${JSON.stringify(document)}\n`);
     return;
   }
-  if (outcome.text.length > 0) await print(process.stdout, `${escapeControls(outcome.text.join('\n'))}\n`);
+  const text = outcome.text.filter((line) => told?.has(line) !== true);
+  if (text.length > 0) await print(process.stdout, `${escapeControls(text.join('\n'))}\n`);
 }
 
 async function reportError(

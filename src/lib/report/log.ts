@@ -24,6 +24,8 @@ export type LogOptions = {
   write(line: string): void;
   /** Shows progress; absent where nobody watches. */
   progress?: (what: string | undefined) => void;
+  /** Given what is written, without its fields; absent where nobody asks. */
+  told?: Set<string>;
 };
 
 const rank: Record<LogLevel, number> = { error: 0, warning: 1, info: 2, debug: 3 };
@@ -33,6 +35,7 @@ const colours: Record<LogLevel, string> = { error: '31', warning: '33', info: '0
 export function createLog(options: LogOptions): Log {
   const emit = (level: LogLevel, message: string, fields: LogFields = {}): void => {
     if (rank[level] > rank[options.level]) return;
+    options.told?.add(message);
     options.write(renderLine(level, message, fields, options));
   };
   return {

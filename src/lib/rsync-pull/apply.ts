@@ -75,11 +75,11 @@ export async function applyPull(
 function tellStep({ log }: ApplyContext, step: Exclude<PullStep, { kind: 'drop' }>, applied: Applied): void {
   if (step.kind === 'hand-over') {
     applied.handedOver.push(step.name);
-    log.info(`${step.name} is in the inbox: ${step.reason}`);
+    log.info(`new: ${step.name}`, { why: step.reason });
     return;
   }
   applied.refused.push(step.name);
-  log.warning(`${step.name} is refused: ${step.reason}`);
+  log.warning(`refused: ${step.name}`, { why: step.reason });
 }
 
 function renderEvent(

@@ -56,5 +56,5 @@ async function pushGroup(
   if (error !== undefined) throw error;
   if (verdict !== 'complete') throw new StepError(`cannot ${what}: some of them are gone from the outbox`);
   await removeResults(ctx, names);
-  for (const name of names) ctx.log.info(`${name} has been sent`);
+  for (const name of names) ctx.log.info(`sent: ${name}`);
 }

@@ -100,7 +100,7 @@ async function tellStrays(ctx: Context, strays: readonly LeftEntry[]): Promise<T
   const news = findNews(found, told);
   const at = ctx.clock.now().toISOString();
   for (const { name, reason } of news) {
-    ctx.log.warning(`${JSON.stringify(name)} at the source is left alone: ${reason}`);
+    ctx.log.warning(`left at the source: ${JSON.stringify(name)}: ${reason}`);
   }
   if (found.count > found.entries.length && found.count !== told.count) {
     ctx.log.warning(`${found.count} entries at the source are left alone`);
