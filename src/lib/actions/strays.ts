@@ -29,7 +29,11 @@ export function findNews(strays: Strays, told: Strays): Stray[] {
   return strays.entries.filter(({ name, reason }) => !known.has(`${name}\0${reason}`));
 }
 
-export async function readStrays({ paths, clock, log }: StraysContext, repair = false): Promise<Strays> {
+/** `repair`: whoever holds the lock may. */
+export async function readStrays(
+  { paths, clock, log }: StraysContext,
+  { repair = false }: { repair?: boolean } = {},
+): Promise<Strays> {
   const read = await readDocument(straysPath(paths), straysDocument, { now: clock.now(), log, repair });
   return read.kind === 'ok' || read.kind === 'recovered' ? read.value : { count: 0, entries: [] };
 }

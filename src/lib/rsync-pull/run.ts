@@ -92,7 +92,7 @@ type Told = { news: readonly LeftEntry[]; errors: readonly unknown[] };
 async function tellStrays(ctx: Context, strays: readonly LeftEntry[]): Promise<Told> {
   const errors: unknown[] = [];
   const collect = (error: unknown): void => void errors.push(error);
-  const told = await readStrays(ctx, true).catch((error: unknown): Strays => {
+  const told = await readStrays(ctx, { repair: true }).catch((error: unknown): Strays => {
     collect(error);
     return { count: 0, entries: [] };
   });
@@ -100,7 +100,7 @@ async function tellStrays(ctx: Context, strays: readonly LeftEntry[]): Promise<T
   const news = findNews(found, told);
   const at = ctx.clock.now().toISOString();
   for (const { name, reason } of news) {
-    ctx.log.warning(`left at the source: ${JSON.stringify(name)}: ${reason}`);
+    ctx.log.warning(`${JSON.stringify(name)} at the source is left alone: ${reason}`);
   }
   if (found.count > found.entries.length && found.count !== told.count) {
     ctx.log.warning(`${found.count} entries at the source are left alone`);
