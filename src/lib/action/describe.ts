@@ -1,6 +1,6 @@
 // An action in words and as data for people. What stands in it was written by others. Pure.
 import { isOpen, readEnd, toInstant } from '../actions/control/end.ts';
-import { type Found, type FoundAction, redeployType, toMs } from '../actions/control/found.ts';
+import { earlierRuns, type Found, type FoundAction, redeployType, toMs } from '../actions/control/found.ts';
 import { findApproval } from '../deploy-runner/key.ts';
 import { usualResultMs } from '../deploy-runner/times.ts';
 import { toLine } from '../report/printable.ts';
@@ -62,9 +62,6 @@ function latestMs(found: Found): number {
   const { transitions, updatedAt, createdAt } = found.action;
   return toMs(transitions.at(-1)?.timestamp) ?? toMs(updatedAt) ?? toMs(createdAt) ?? 0;
 }
-
-/** Of each id one is under way at most. */
-export const earlierRuns = 'an earlier one of this id is running';
 
 /** What keeps it from going to its node; null where nothing does. */
 export function findWait(found: Found, everywhere: readonly Found[]): string | null {

@@ -1,6 +1,7 @@
 // What is to be done with what has been approved, and with what is running. Pure.
 import {
   type Dispatched,
+  earlierRuns,
   type Found,
   type FoundAction,
   type Handed,
@@ -12,7 +13,6 @@ import { describeApproval, findApproval, markerKey } from '../deploy-runner/key.
 import { describeError, InputError } from '../errors.ts';
 import { type Moment, upSinceMs } from '../host/moment.ts';
 import { formatDuration } from '../time.ts';
-import { earlierRuns } from './describe.ts';
 import { findResults, type Reported } from './facts.ts';
 import type { DispatchStep, FinishStep, RefuseStep, WaitStep, WithdrawStep } from './steps.ts';
 import { addTransition } from './transition.ts';

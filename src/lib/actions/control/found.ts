@@ -34,6 +34,9 @@ export type Handed = { node: string; id: string; action: Action; bytes: Buffer }
 /** The only type that is carried out by file; others are another executor's. */
 export const redeployType = 'redeploy';
 
+/** Of each id one is under way at most. */
+export const earlierRuns = 'an earlier one of this id is running';
+
 export type Dispatched = {
   /** Undefined where somebody else has dispatched it, and it names no approval. */
   key?: string;
