@@ -4,8 +4,6 @@ import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapBounded } from '../bounded.ts';
 import { actionIdOf } from '../deploy-runner/key.ts';
-import { findBootId } from '../host/boot.ts';
-import { isAlive } from '../host/processes.ts';
 import { isLockHeld } from '../lock/list-locks.ts';
 import {
   listOpenKeys,
@@ -102,7 +100,12 @@ function isStarted(read: ReadMarker): read is Started {
 
 /** Its script is there, or the run that is about to start it or to write down its end. */
 async function isAtWork({ paths }: MarkerContext, { state: { group } }: Started): Promise<boolean> {
-  if (group !== undefined && isAlive(group, await findBootId(paths))) return true;
+  if (group !== undefined) {
+    // Loaded only where something was begun.
+    const { findBootId } = await import('../host/boot.ts');
+    const { isAlive } = await import('../host/processes.ts');
+    if (isAlive(group, await findBootId(paths))) return true;
+  }
   return await isLockHeld(paths.locksDir, 'deploy-action');
 }
 
