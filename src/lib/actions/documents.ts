@@ -66,7 +66,7 @@ function isEnd({
   reason,
   eventName,
 }: Record<string, unknown>): boolean {
-  const texts = isText(endedAt) && isText(eventName) && isTextOrNone(startedAt) && isTextOrNone(reason);
+  const texts = isText(endedAt) && isFileName(eventName) && isTextOrNone(startedAt) && isTextOrNone(reason);
   return texts && outcomes.includes(outcome) && (exitCode === undefined || Number.isInteger(exitCode));
 }
 
@@ -74,6 +74,11 @@ function isProcess(raw: unknown): boolean {
   if (!isRecord(raw)) return false;
   const { bootId, pid, startTime } = raw;
   return isText(bootId) && Number.isSafeInteger(pid) && isText(startTime);
+}
+
+/** It becomes a path. */
+function isFileName(value: unknown): boolean {
+  return typeof value === 'string' && /^[^./\0][^/\0]*$/.test(value);
 }
 
 function isText(value: unknown): boolean {

@@ -79,7 +79,10 @@ describe('a marker', () => {
     const ctx = actionsContext(makeTempDir());
     await makeMarker(ctx, started);
     const path = join(actionPlaces(ctx.paths).markers, `${key}.json`);
-    for (const text of ['', '{"version":1', JSON.stringify({ ...started, key: `b${key}` })]) {
+    const elsewhere = { kind: 'ended', ...end, event: '{}', eventName: '../../../evil.json' };
+    const texts = ['', '{"version":1', JSON.stringify({ ...started, key: `b${key}` })];
+    // What would be written elsewhere than into the outbox.
+    for (const text of [...texts, JSON.stringify({ version: 1, ...started, state: elsewhere })]) {
       writeFileSync(path, text);
       expect([await readMarker(ctx, key), await hasMarker(ctx, key)]).toEqual(['damaged', true]);
       expect(await makeMarker(ctx, started)).toBe('known');
