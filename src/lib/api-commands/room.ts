@@ -3,11 +3,11 @@
 import { readdir } from 'node:fs/promises';
 import { mapBounded } from '../bounded.ts';
 import { type BookContext, readRecord } from '../commands/book.ts';
-import { findBootId } from '../host/boot.ts';
 import type { OpenOptions } from '../commands/open.ts';
 import { isEnded } from '../commands/records.ts';
 import { findLoss } from '../commands/settle.ts';
 import { systemErrorCode } from '../errors.ts';
+import { findBootId } from '../host/boot.ts';
 import { ApiError } from '../server/route.ts';
 import { fileError } from '../state/file-error.ts';
 
