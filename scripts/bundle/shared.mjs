@@ -8,11 +8,11 @@ import { relative } from 'node:path';
 const leastUses = 5;
 const mostBytes = 160_000;
 /**
- * An edge has no engine and nothing to reconcile, other nodes no HAProxy, most no cloud, no backups, no jobs and no commands: what
- * makes use of one stays out.
+ * An edge has no engine and nothing to reconcile, other nodes no HAProxy, most no cloud, no backups, no jobs, no commands and no
+ * actions: what makes use of one stays out.
  */
 const never =
-  /^src\/lib\/(docker\/|reconcile\/|jobs\/|bootstrap\/|control-plane\/(?!control-plane\.ts)|ploy\/completion\.ts|commands\/|proxy\/|haproxy\/|http\/(?!retry\.ts)|backup\/(names|place)\.ts|aws\/(?!settings\.ts))/;
+  /^src\/lib\/(actions\/|deploy-runner\/(?!(names|times)\.ts)|docker\/|reconcile\/|jobs\/|bootstrap\/|control-plane\/(?!control-plane\.ts)|ploy\/completion\.ts|commands\/|proxy\/|haproxy\/|http\/(?!retry\.ts)|backup\/(names|place)\.ts|aws\/(?!settings\.ts))/;
 
 /** Whoever uses one of them nearly always uses the others as well: all that these import of these folders. */
 const sets = {
