@@ -113,6 +113,16 @@ export function anAction(): { action_id: string } & Record<string, unknown> {
   };
 }
 
+/** Proposes, approves and dispatches it, and has its node report. */
+export async function dispatchAndReport(host: ControlHost): Promise<void> {
+  host.propose();
+  await host.reeve('action', 'approve', actionId, '--yes');
+  await host.reeve('action', 'dispatch');
+  const { key } = host.read('running', actionId).transition_history.at(-1);
+  const { name, content } = aResult({ key });
+  host.write(`homelab/events/web-1/${name}`, content);
+}
+
 /** A result as a node reports it, and the name of its file. */
 export function aResult(
   about: { key?: string; status?: 'completed' | 'failed'; node?: string; id?: string; epochMs?: number } = {},

@@ -1,7 +1,9 @@
 // A control host that means no good, between two booted machines: what it offers goes through the units of the node with their
 // sandbox. Nothing of it runs, nothing outside the inbox is read, and each refusal is told.
+
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { foreignNames } from '../support/foreign-names.ts';
 import { describeHost, tellFigure } from '../support/system.ts';
 import { startTwoHosts, type TwoHosts } from '../support/two-hosts.ts';
 
@@ -71,41 +73,6 @@ const things: Readonly<Record<string, string>> = {
   'one-too-many': 'truncate -s 65537 "$1"',
 };
 
-/** Names of no action; each holds one that would be fine. */
-const names = [
-  ...['A.json', '-rf.json', '-e sh.json', 'a b.json', 'a;reboot.json', `$(touch trap).json`, '`x`.json'],
-  ...[
-    'a\nb.json',
-    'a\tb.json',
-    'a\u001b[2Jb.json',
-    '\u202Eb.json',
-    'ünï.json',
-    'аdmin.json',
-    '*.json',
-    '?.json',
-  ],
-  ...[
-    'a.json.json',
-    'a.JSON',
-    'json',
-    'a..json',
-    'a_b.json',
-    '|>f+++++++++|c.json',
-    '~.json',
-    '#a.json',
-    '-',
-  ],
-  ...[
-    `${'a'.repeat(65)}.json`,
-    'a'.repeat(250),
-    'a\\#012b.json',
-    "a'b.json",
-    'a"b.json',
-    '%s%n.json',
-    '--server',
-  ],
-];
-
 describeHost('a node with a hostile control host', () => {
   let hosts: TwoHosts;
   beforeAll(async () => {
@@ -133,7 +100,8 @@ describeHost('a node with a hostile control host', () => {
     for (const [word, script] of Object.entries(things)) {
       await control.output(['sh', '-euc', `cd ${deploy}; ${script}`, 'sh', `${idOf(word)}.json`]);
     }
-    for (const name of names) await put(name, JSON.stringify(anApproval('s0')));
+    // Each holds one that would be fine.
+    for (const name of foreignNames) await put(name, JSON.stringify(anApproval('s0')));
     await node.output(['systemctl', 'start', 'reeve-rsync-pull.timer']);
 
     const refused = [...Object.keys(documents), ...Object.keys(things)].map(idOf);
@@ -202,7 +170,7 @@ describeHost('a node with a hostile control host', () => {
       const word = JSON.stringify(name).replaceAll('\u202E', '\\u202e');
       return lines.filter(({ message }) => message.includes(`${word} at the source`));
     };
-    expect(names.filter((name) => tellers(name).length !== 1)).toEqual([]);
+    expect(foreignNames.filter((name) => tellers(name).length !== 1)).toEqual([]);
     const text = lines.map(({ message }) => message).join('');
     expect(['\u001b', '\u202E', '\n'].filter((character) => text.includes(character))).toEqual([]);
     expect([...new Set(lines.map(({ unit }) => unit))]).toEqual(['reeve-rsync-pull.service']);

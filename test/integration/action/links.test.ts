@@ -18,8 +18,8 @@ import { onTestFinished } from '../../support/after-test.ts';
 import {
   actionId,
   anAction,
-  aResult,
   type ControlHost,
+  dispatchAndReport,
   makeControlHost,
 } from '../../support/control-host.ts';
 import { startProcess } from '../../support/programs.ts';
@@ -33,15 +33,6 @@ function leadOut(host: ControlHost, name: string): string {
   mkdirSync(join(inside, '..'), { recursive: true });
   symlinkSync(outside, inside);
   return outside;
-}
-
-async function dispatchOne(host: ControlHost): Promise<void> {
-  host.propose();
-  await host.reeve('action', 'approve', actionId, '--yes');
-  await host.reeve('action', 'dispatch');
-  const { key } = host.read('running', actionId).transition_history.at(-1);
-  const { name, content } = aResult({ key });
-  host.write(`homelab/events/web-1/${name}`, content);
 }
 
 describe('a directory of the tree that is a link', () => {
@@ -62,7 +53,7 @@ describe('a directory of the tree that is a link', () => {
 
   it('D46 deploy/web-1 has nothing removed where it leads', async () => {
     const host = makeControlHost();
-    await dispatchOne(host);
+    await dispatchAndReport(host);
     const outside = leadOut(host, 'deploy/web-1');
     const end = await host.reeve('action', 'settle');
     expect([end.status, readdirSync(outside)]).toStrictEqual([1, [`${actionId}.json`]]);
@@ -87,7 +78,7 @@ describe('a directory of the tree that is a link', () => {
 
   it.each(['events/web-1', 'events'])('D46 %s brings no result from elsewhere', async (name) => {
     const host = makeControlHost();
-    await dispatchOne(host);
+    await dispatchAndReport(host);
     leadOut(host, `../${name}`);
     const end = await host.reeve('action', 'settle');
     expect(host.statesOf(actionId)).toStrictEqual(['running']);

@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAction } from '../../../src/lib/deploy-runner/action.ts';
 import { markerKey } from '../../../src/lib/deploy-runner/key.ts';
-import { actionId, anAction, aResult, makeControlHost } from '../../support/control-host.ts';
+import {
+  actionId,
+  anAction,
+  aResult,
+  dispatchAndReport,
+  makeControlHost,
+} from '../../support/control-host.ts';
 
 const now = (): number => Math.floor(Date.now() / 1000);
 
@@ -193,12 +199,7 @@ describe('the way of an action', () => {
 
   it('never carries the same approval out a second time, although its file is put back', async () => {
     const host = makeControlHost();
-    host.propose();
-    await host.reeve('action', 'approve', actionId, '--yes');
-    await host.reeve('action', 'dispatch');
-    const { key } = host.read('running', actionId).transition_history.at(-1);
-    const { name, content } = aResult({ key });
-    host.write(`homelab/events/web-1/${name}`, content);
+    await dispatchAndReport(host);
     await host.reeve('action', 'settle');
     host.write(
       `homelab/actions/approved/${actionId}.json`,

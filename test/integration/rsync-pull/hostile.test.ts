@@ -1,4 +1,5 @@
 // A source that means no good: bounded time and memory, nothing outside is read, each refusal is told, once.
+
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -13,6 +14,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { collectAfterAll } from '../../support/after-all.ts';
+import { foreignNames } from '../../support/foreign-names.ts';
 import { makePullingNode, type PullingNode, readTree } from '../../support/pulling-node.ts';
 import { type Sshd, startSshd } from '../../support/sshd.ts';
 import { tellFigure } from '../../support/system.ts';
@@ -87,50 +89,18 @@ describe('what is no plain file (D46, O68)', () => {
 });
 
 describe('names', () => {
-  const names = [
-    ...['A.json', '-rf.json', '-e sh.json', 'a b.json', 'a;reboot.json', '$(reboot).json', '`x`.json'],
-    ...[
-      'a\nb.json',
-      'a\tb.json',
-      'a\u001b[2Jb.json',
-      '\u202Eb.json',
-      'ünï.json',
-      'аdmin.json',
-      '*.json',
-      '?.json',
-    ],
-    ...[
-      'a.json.json',
-      'a.JSON',
-      'json',
-      'a',
-
-      'a..json',
-      'a_b.json',
-      '|>f+++++++++|c.json',
-      '~.json',
-    ],
-    ...[
-      `${'a'.repeat(65)}.json`,
-      `${'a'.repeat(250)}`,
-      '#a.json',
-      'a\\#012b.json',
-      "a'b.json",
-      'a"b.json',
-      '%s%n.json',
-    ],
-  ];
-
   it('of every kind are refused and told, and none is a path, an argument or a line (D30, D46)', async () => {
     const node = makePullingNode(sshd);
     const canary = node.write('outside/canary', 'canary');
-    for (const one of names) writeFileSync(join(node.far.deploy, one), '{}');
+    for (const one of foreignNames) writeFileSync(join(node.far.deploy, one), '{}');
     node.approve(id);
     const end = await node.pull();
     expect(end).toMatchObject({ status: 1, json: { outcome: 'partial', handedOver: [name], refused: [] } });
-    expect((end.json['left'] as Left).map((left) => left.name).sort()).toEqual([...names].sort());
+    expect((end.json['left'] as Left).map((left) => left.name).sort()).toEqual([...foreignNames].sort());
     expect(end.stderr).not.toContain('\u001b');
-    expect(end.stderr.split('\n').filter((line) => line.includes('left alone'))).toHaveLength(names.length);
+    expect(end.stderr.split('\n').filter((line) => line.includes('left alone'))).toHaveLength(
+      foreignNames.length,
+    );
     expect(node.names('inbox')).toEqual([name]);
     expect(readdirSync(node.path('staging', ''))).toEqual([name]);
     expect(readFileSync(canary, 'utf8')).toBe('canary');
