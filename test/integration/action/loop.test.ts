@@ -114,10 +114,10 @@ describe('the way of an action', () => {
     await host.reeve('action', 'approve', actionId, '--yes');
     await host.reeve('action', 'dispatch');
     const { key } = host.read('running', actionId).transition_history.at(-1);
-    host.age(actionId, 890);
+    host.age(actionId, 840);
     await host.reeve('action', 'settle');
     expect(host.statesOf(actionId)).toStrictEqual(['running']);
-    host.age(actionId, 11);
+    host.age(actionId, 61);
     expect((await host.reeve('action', 'settle')).stdout).toContain('has reported nothing for 15m');
     expect(host.statesOf(actionId)).toStrictEqual(['failed']);
     expect(host.names('homelab/actions/deploy/web-1', true)).toStrictEqual([]);
@@ -141,10 +141,10 @@ describe('the way of an action', () => {
       'within 11m 40s it has failed',
     );
     await run('action', 'dispatch');
-    host.age(actionId, 690);
+    host.age(actionId, 640);
     await run('action', 'settle');
     expect(host.statesOf(actionId)).toStrictEqual(['running']);
-    host.age(actionId, 11);
+    host.age(actionId, 61);
     await run('action', 'settle');
     expect(host.statesOf(actionId)).toStrictEqual(['failed']);
   });

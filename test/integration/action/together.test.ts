@@ -13,7 +13,8 @@ describe('operators at the same time', () => {
       const ends = await Promise.all(
         Array.from({ length: 8 }, (_, index) => {
           const verb = (index + round) % 2 === 0 ? 'approve' : 'reject';
-          return host.reeve('action', verb, actionId, '--yes', '--json').then((end) => ({ verb, ...end }));
+          const words = ['action', verb, actionId, '--yes', '--json', '--wait', '60'];
+          return host.reeve(...words).then((end) => ({ verb, ...end }));
         }),
       );
       const winners = ends.filter(({ stdout }) => JSON.parse(stdout).outcome === 'done');
@@ -36,7 +37,9 @@ describe('operators at the same time', () => {
     const executor = (async () => {
       while (!isOver) expect([0, 75]).toContain((await host.reeve('action', 'dispatch', '--settle')).status);
     })();
-    const ends = await Promise.all(ids.map((id) => host.reeve('action', 'approve', id, '--yes')));
+    const ends = await Promise.all(
+      ids.map((id) => host.reeve('action', 'approve', id, '--yes', '--wait', '60')),
+    );
     isOver = true;
     await executor;
     expect((await host.reeve('action', 'dispatch', '--wait', '10')).status).toBe(0);

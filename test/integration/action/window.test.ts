@@ -61,8 +61,12 @@ describe('a window of looks', () => {
     const host = makeControlHost();
     host.propose();
     await host.reeve('action', 'approve', '--yes', actionId);
-    const over = await host.reeve(...words, '2', '--json');
-    expect(over.json().actions).toMatchObject([{ action: 'dispatch' }, { action: 'wait', outcome: 'waits' }]);
+    await host.reeve('action', 'dispatch');
+    const startedMs = performance.now();
+    const over = await host.reeve(...words, '3', '--json');
+    expect(over.json().actions).toMatchObject([{ action: 'wait', outcome: 'waits' }]);
+    // It does not begin a wait of one second that would end after it.
+    expect(performance.now() - startedMs).toBeGreaterThan(2_000);
     const window = host.start([...words, '120']);
     onTestFinished(() => void window.child.kill('SIGKILL'));
     await expect
