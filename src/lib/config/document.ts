@@ -2,6 +2,7 @@
 // besides what prints YAML, so it is imported only when a configuration is compiled.
 import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml';
 import { describeError } from '../errors.ts';
+import { isTooDeep, tooDeep } from '../yaml-depth.ts';
 import type { Problem } from './problems.ts';
 
 export type KeyPath = readonly (string | number)[];
@@ -57,21 +58,24 @@ function parseWith(file: string, text: string, schema: 'core' | 'failsafe'): Par
     }));
     return { problems };
   }
-  if (schema === 'failsafe') dropNulls(document);
   try {
+    if (schema === 'failsafe') dropNulls(document);
     const value: unknown = document.contents === null ? undefined : (document.toJS() ?? undefined);
     return {
       document: { file, value, placeOf: (path, part) => findPlace(document.contents, lines, path, part) },
       problems: [],
     };
   } catch (error) {
-    return { problems: [{ file, message: `cannot resolve an alias: ${describeError(error)}` }] };
+    const fault = describeError(error);
+    const message = isTooDeep(fault) ? tooDeep : `cannot resolve an alias: ${fault}`;
+    return { problems: [{ file, message }] };
   }
 }
 
 function describeFault(code: string, message: string): string {
   if (code === 'DUPLICATE_KEY') return 'this key stands twice in the same mapping';
   if (code === 'MULTIPLE_DOCS') return 'a second YAML document begins here: only one is read';
+  if (isTooDeep(message)) return tooDeep;
   return `this is not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }
 

@@ -1,6 +1,7 @@
 // `hosts/<node>/services.yaml`: which services a node has. Names that are no service's stay in the list and match nothing.
 import { parseDocument } from 'yaml';
 import { describeError, InputError } from '../errors.ts';
+import { isTooDeep, tooDeep } from '../yaml-depth.ts';
 
 export const maxServicesBytes = 1024 * 1024;
 
@@ -19,12 +20,16 @@ function parseYaml(text: string): unknown {
   // What it only warns of would go to stderr, past our own lines.
   const document = parseDocument(text, { prettyErrors: false, logLevel: 'error' });
   const [problem] = document.errors;
-  if (problem !== undefined) throw new InputError(`it is no YAML: ${problem.message}`);
+  if (problem !== undefined) throw refuse(problem.message);
   try {
     return document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    throw new InputError(`it is no YAML: ${describeError(error)}`);
+    throw refuse(describeError(error));
   }
+}
+
+function refuse(fault: string): InputError {
+  return new InputError(isTooDeep(fault) ? tooDeep : `it is no YAML: ${fault}`);
 }
 
 function readName(entry: unknown, index: number): string {

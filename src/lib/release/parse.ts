@@ -59,11 +59,8 @@ function parseDocument(text: string, file: string): ConfigDocument {
   if (text.trim() === '') throw refuse(file, [{ message: 'it is empty' }]);
   if (text.includes('\0')) throw refuse(file, [{ message: 'it holds NUL bytes' }]);
   const { document, problems } = parseYaml(file, text);
-  // One fault leads to many: the first is the one to mend. The parser works by recursion and tells by this one where it ends.
-  const [fault] = problems;
-  if (fault?.message.includes('call stack'))
-    throw refuse(file, [{ ...fault, message: 'it is nested too deeply' }]);
-  if (document === undefined || fault !== undefined) throw refuse(file, problems.slice(0, 1));
+  // One fault leads to many: the first is the one to mend.
+  if (document === undefined || problems.length > 0) throw refuse(file, problems.slice(0, 1));
   if (document.value === undefined) throw refuse(file, [{ message: 'it is empty' }]);
   return document;
 }

@@ -36,8 +36,15 @@ describe('services.yaml (D31)', () => {
       `a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nservices: [*c,*c,*c]\n`,
       'it is no YAML',
     ],
-    ['of many levels', '['.repeat(20_000), 'it is no YAML'],
+    ['of many levels', '['.repeat(20_000), 'it is nested too deeply'],
   ])('that is %s lists nothing and is refused', (_, text, problem) => {
     expect(() => parseServices(text)).toThrow(problem);
+  });
+
+  it.each([1_000, 1_400, 1_800, 2_200, 2_600, 3_000, 4_000])('of %d levels is refused in words', (levels) => {
+    const nested = () => parseServices('['.repeat(levels) + ']'.repeat(levels));
+    expect(nested).toThrow(
+      /^(it is nested too deeply|its entry 1 is neither a name nor a mapping with a name)$/,
+    );
   });
 });
