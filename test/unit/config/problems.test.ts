@@ -10,6 +10,11 @@ describe('problems', () => {
     ]);
   });
 
+  it('says of what is nested too deeply just that, whatever the parser says', async () => {
+    const home = await createConfigHome(`cluster: ${'['.repeat(100_000)}`);
+    expect((await home.problems())[0]).toMatch(/^reeve\.yaml:1:\d+: it is nested too deeply$/);
+  });
+
   it.each([
     [
       'at the top level',
