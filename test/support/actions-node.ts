@@ -1,5 +1,13 @@
 // A node with the section `actions` alone: a checkout with a deploy script of its own, which notes how it was called, and an inbox.
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { inject } from 'vitest';
 import type { Marker } from '../../src/lib/actions/markers.ts';
@@ -17,7 +25,7 @@ export type ActionsNode = {
   write(name: string, content: string, mode?: number): string;
   /** The body of the deploy script, after it has noted that it runs. `$ROOT` is the root. */
   writeScript(body: string): void;
-  /** An approved redeploy of the service in the inbox. */
+  /** An approved redeploy of the service in the inbox, whole from the start, as the pull brings it. */
   put(service: string, more?: Readonly<Record<string, unknown>>): string;
   reeve(...words: string[]): Promise<ProgramEnd>;
   start(...words: string[]): Program;
@@ -46,6 +54,12 @@ export function anApprovedAction(
     ],
     ...more,
   };
+}
+
+/** What a script has written into `$ROOT/pid`; 0 until then. */
+export function readPid({ root }: ActionsNode): number {
+  const path = join(root, 'pid');
+  return existsSync(path) ? Number(readFileSync(path, 'utf8')) : 0;
 }
 
 export function makeActionsNode(
@@ -91,7 +105,9 @@ export function makeActionsNode(
     put: (service, more) => {
       const name = `redeploy-vps-${service}.json`;
       const path = join(places.inbox, name);
-      writeFileSync(path, JSON.stringify(anApprovedAction(service, more)));
+      const staged = join(dirname(places.inbox), 'staged-by-test');
+      writeFileSync(staged, JSON.stringify(anApprovedAction(service, more)));
+      renameSync(staged, path);
       return path;
     },
     reeve: (...words) => start(...words).ended,

@@ -42,7 +42,8 @@ const leftOpen = (node: ActionsNode): string[] =>
 
 const numbers = Array.from({ length: 60 }, (_, number) => String(number).padStart(3, '0'));
 
-it('refuses on both ways at once, and tells each once, under a time of its own (D41, D45)', async () => {
+/** On both ways at once. Gives how often they took turns. */
+async function refuseAll(): Promise<number> {
   const node = makePulling();
   for (const number of numbers) {
     node.approve(`redeploy-vps-bad-${number}`, '{');
@@ -59,9 +60,14 @@ it('refuses on both ways at once, and tells each once, under a time of its own (
   const times = told.map(({ name }) => name.split('-')[2]);
   expect(new Set(times).size, 'no two have taken one time').toBe(told.length);
   const order = told.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(({ result }) => result.actionId);
-  const turns = order.filter((id, index) => id.includes('bad') !== order[index - 1]?.includes('bad')).length;
-  expect(turns, 'they took turns, so that it was tried').toBeGreaterThan(2);
   expect([leftOpen(node), node.inbox()]).toEqual([[], []]);
+  return order.filter((id, index) => id.includes('bad') !== order[index - 1]?.includes('bad')).length;
+}
+
+it('refuses on both ways at once, and tells each once, under a time of its own (D41, D45)', async () => {
+  let turns = 0;
+  for (let tries = 0; tries < 4 && turns <= 2; tries += 1) turns = await refuseAll();
+  expect(turns, 'they took turns, so that it was tried').toBeGreaterThan(2);
 });
 
 /** Ends it at the moment, unless it is over before. True where it was killed. */
@@ -72,7 +78,7 @@ async function killWhen(program: Program, isMoment: () => boolean): Promise<bool
   });
   await until(() => isOver || isMoment());
   if (isOver) return false;
-  process.kill(program.pid, 'SIGKILL');
+  program.child.kill('SIGKILL');
   return (await program.ended).signal !== null;
 }
 
@@ -80,9 +86,9 @@ it('D36 D41 O64 performs each approval at most once and tells one end of it, whi
   const node = makePulling();
   node.writeScript('sleep 0.1');
   const killed = { pull: 0, deploys: 0 };
-  const rounds = 12;
+  const isTried = (): boolean => Math.min(killed.pull, killed.deploys) > 0;
   const approvals: string[] = [];
-  for (let number = 0; number < rounds; number += 1) {
+  for (let number = 0; number < 12 || (number < 48 && !isTried()); number += 1) {
     const service = ['web', 'db', 'queue', 'node-agent'][number % 4] ?? '';
     const history = [{ from: 'pending', to: 'approved', timestamp: 1_785_700_000 + number, by: 'op' }];
     approvals.push(`redeploy-vps-${service}`);
@@ -102,12 +108,11 @@ it('D36 D41 O64 performs each approval at most once and tells one end of it, whi
   await node.reeve('rsync-pull');
   const told = node.told().map(({ result }) => result);
   expect(told.map(({ actionId }) => actionId).sort()).toEqual(approvals.toSorted());
-  expect(new Set(told.map(({ key }) => key)).size).toBe(rounds);
+  expect(new Set(told.map(({ key }) => key)).size).toBe(approvals.length);
   const completed = told.filter(({ status }) => status === 'completed').length;
   expect(node.ran().length).toBeGreaterThanOrEqual(completed);
-  expect(node.ran().length).toBeLessThanOrEqual(rounds);
-  expect(completed).toBeGreaterThanOrEqual(rounds - killed.deploys);
+  expect(node.ran().length).toBeLessThanOrEqual(approvals.length);
+  expect(completed).toBeGreaterThanOrEqual(approvals.length - killed.deploys);
   expect([leftOpen(node), node.inbox()]).toEqual([[], []]);
-  // It was tried.
-  expect(Math.min(killed.pull, killed.deploys)).toBeGreaterThan(0);
-});
+  expect(isTried()).toBe(true);
+}, 300_000);

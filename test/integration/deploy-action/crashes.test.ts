@@ -1,13 +1,13 @@
 // deploy-action killed at every point: whatever was under way, at most one deploy, exactly one result and one end, and a run after
 // that which does nothing.
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
 import type { Marker } from '../../../src/lib/actions/markers.ts';
 import { listOpenKeys } from '../../../src/lib/actions/markers.ts';
 import { readStartTime } from '../../../src/lib/host/processes.ts';
 import { actionsContext } from '../../support/actions-context.ts';
-import { type ActionsNode, makeActionsNode } from '../../support/actions-node.ts';
+import { type ActionsNode, makeActionsNode, readPid } from '../../support/actions-node.ts';
 import { until } from '../../support/balanced.ts';
 import { fileCalls, runUnderFault } from '../../support/faults.ts';
 import { fillDisk, mountSmall } from '../../support/full-disk.ts';
@@ -126,12 +126,12 @@ describe('deploy-action, found', () => {
     node.writeScript('echo $$ > $ROOT/pid; while :; do sleep 0.1; done');
     node.put('web');
     const first = node.start('deploy-action');
-    await until(() => existsSync(join(node.root, 'pid')));
-    const script = Number(readFileSync(join(node.root, 'pid'), 'utf8'));
+    await until(() => readPid(node) > 0);
+    const script = readPid(node);
     const [name = ''] = readdirSync(node.places.markers).filter((one) => one.endsWith('.json'));
     const read = (): Marker => JSON.parse(readFileSync(join(node.places.markers, name), 'utf8')) as Marker;
     await until(() => 'group' in read().state);
-    process.kill(first.pid, 'SIGKILL');
+    first.child.kill('SIGKILL');
     await first.ended;
     expect(isAlive(script)).toBe(true);
     expect(await settle(node)).toBe('unknown');
@@ -244,7 +244,7 @@ describe('a full disk', () => {
     node.put('web');
     const running = node.start('deploy-action');
     await running.waitFor('waits for its record');
-    process.kill(running.pid, 'SIGTERM');
+    running.child.kill('SIGTERM');
     await running.ended;
     expect([node.results(), node.inbox()]).toEqual([[], ['redeploy-vps-web.json']]);
     rmSync(join(node.root, 'state/filler'));

@@ -30,7 +30,7 @@ async function killAt(node: ActionsNode, moment: Moment): Promise<string> {
     isOver = true;
   });
   await until(() => isOver || moment(measure(node), before));
-  process.kill(running.pid, 'SIGKILL');
+  running.child.kill('SIGKILL');
   const { signal } = await running.ended;
   const { begun, told } = measure(node);
   if (signal === null) return 'over';
@@ -64,4 +64,4 @@ it('deploys each of many approvals at most once, and tells one end of each (O70)
   const unknown = results.filter(({ reason }) => reason?.startsWith('unknown') === true).length;
   // Some of those had ended, and were told as what they were.
   expect(unknown).toBeGreaterThan(0);
-});
+}, 300_000);

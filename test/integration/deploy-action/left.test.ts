@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Marker } from '../../../src/lib/actions/markers.ts';
 import { nameProcess, readStartTime } from '../../../src/lib/host/processes.ts';
-import { type ActionsNode, makeActionsNode } from '../../support/actions-node.ts';
+import { type ActionsNode, makeActionsNode, readPid } from '../../support/actions-node.ts';
 import { onTestFinished } from '../../support/after-test.ts';
 import { until } from '../../support/balanced.ts';
 
@@ -34,11 +34,11 @@ async function leaveDeploy(node: ActionsNode): Promise<number> {
   const first = node.start('deploy-action');
   await until(() => {
     const state = readMarker(node)?.state;
-    return state !== undefined && 'group' in state && existsSync(join(node.root, 'pid'));
+    return state !== undefined && 'group' in state && readPid(node) > 0;
   });
-  process.kill(first.pid, 'SIGKILL');
+  first.child.kill('SIGKILL');
   await first.ended;
-  const group = Number(readFileSync(join(node.root, 'pid'), 'utf8'));
+  const group = readPid(node);
   onTestFinished(() => {
     try {
       process.kill(-group, 'SIGKILL');
@@ -51,14 +51,15 @@ async function leaveDeploy(node: ActionsNode): Promise<number> {
 
 describe('what a deploy has started', () => {
   it('is killed at its deadline, also where it has left its group (D41)', async () => {
-    const node = makeActionsNode({ timeout: '2s', verify_timeout: '1s' });
+    const node = makeActionsNode({ timeout: '8s', verify_timeout: '1s' });
     node.writeScript(`
 setsid sh -c 'trap "" TERM; echo $$ > $0/pid; while :; do sleep 0.05; done' $ROOT > /dev/null 2>&1 &
 while :; do sleep 0.05; done`);
     node.put('web');
     expect((await node.reeve('deploy-action')).status).toBe(1);
-    expect(node.results().map(({ reason }) => reason)).toEqual(['timeout: no end within 2s']);
-    const left = Number(readFileSync(join(node.root, 'pid'), 'utf8'));
+    expect(node.results().map(({ reason }) => reason)).toEqual(['timeout: no end within 8s']);
+    const left = readPid(node);
+    expect(left).toBeGreaterThan(0);
     onTestFinished(() => {
       if (readStartTime(left) !== undefined) process.kill(left, 'SIGKILL');
     });

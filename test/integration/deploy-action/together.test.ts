@@ -132,7 +132,7 @@ describe('--watch', () => {
     await until(() => node.results().length === 1 && isIdle(node));
     node.put('db');
     await until(() => node.results().length === 2);
-    process.kill(watching.pid, 'SIGTERM');
+    watching.child.kill('SIGTERM');
     expect((await watching.ended).status).toBe(143);
     expect([node.ran(), node.inbox()]).toEqual([['web', 'db'], []]);
   });
