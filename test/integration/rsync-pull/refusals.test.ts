@@ -1,6 +1,6 @@
 // What is refused at the source: told once for each that is really there, in parts where there is too much, and not kept for ever.
-import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { contentKey } from '../../../src/lib/deploy-runner/key.ts';
 import { collectAfterAll } from '../../support/after-all.ts';
@@ -101,5 +101,18 @@ describe('without end (D46)', () => {
     expect(node.names('processed-deploy-actions')).toEqual([expect.stringMatching(/^broken-2-/)]);
     expect(readdirSync(notes)).toEqual([expect.stringMatching(/^broken-2-/)]);
     expect(readdirSync(node.far.events)).toHaveLength(2);
+  });
+});
+
+describe('an action of which nobody knows whether it was begun', () => {
+  it('stays at the source, and the pull fails and says why', async () => {
+    const node = makePullingNode(sshd);
+    node.approve('redeploy-web-1-blog');
+    const markers = node.path('processed-deploy-actions', '');
+    mkdirSync(dirname(markers), { recursive: true });
+    symlinkSync(markers, markers);
+    const end = await node.pull();
+    expect([end.status, node.names('inbox')]).toEqual([78, []]);
+    expect(end.stderr).toMatch(/cannot read ".*processed-deploy-actions": ELOOP/);
   });
 });
