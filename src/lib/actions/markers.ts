@@ -79,7 +79,7 @@ const ownTroubles: ReadonlySet<string> = new Set([
   ...['EIO', 'EACCES', 'EPERM', 'EBADMSG', 'EUCLEAN', 'ENODATA'],
 ]);
 
-/** Whether this approval was begun or refused before, whatever became of it. */
+/** Whether this approval was begun or refused before, whatever became of it. Throws where its directory is not to be read: nobody knows. */
 export async function hasMarker({ paths }: { paths: Paths }, key: string): Promise<boolean> {
   const path = markerPath(paths, key);
   try {
@@ -88,8 +88,10 @@ export async function hasMarker({ paths }: { paths: Paths }, key: string): Promi
   } catch (error) {
     const code = systemErrorCode(error) ?? '';
     if (code === 'ENOENT') return false;
-    if (ownTroubles.has(code)) return true;
-    throw fileError('look at', path, error);
+    // To look at a file takes no right to it: what is refused here is its directory.
+    if (!ownTroubles.has(code) || code === 'EACCES') throw fileError('look at', path, error);
+    await listNames(actionPlaces(paths).markers);
+    return true;
   }
 }
 
@@ -125,13 +127,16 @@ export async function writeMarker({ paths }: { paths: Paths }, marker: Marker): 
 
 /** Keys of what may not have been reported. Looks at names only: there are ever more markers. */
 export async function listOpenKeys({ paths }: { paths: Paths }): Promise<string[]> {
-  const { markers } = actionPlaces(paths);
-  const names = await readdir(markers).catch((error: unknown) => {
-    if (systemErrorCode(error) === 'ENOENT') return [];
-    throw fileError('read', markers, error);
-  });
+  const names = await listNames(actionPlaces(paths).markers);
   const keys = names.map((name) => (name.endsWith(openSuffix) ? name.slice(0, -openSuffix.length) : ''));
   return keys.filter((key) => markerKeyPattern.test(key)).sort();
+}
+
+async function listNames(directory: string): Promise<string[]> {
+  return await readdir(directory).catch((error: unknown) => {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw fileError('read', directory, error);
+  });
 }
 
 /** Before its marker is made: whatever ends us then, somebody looks for it. */

@@ -9,7 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { markerDocument } from '../../../src/lib/actions/documents.ts';
 import {
@@ -106,6 +106,14 @@ describe('a marker', () => {
     expect(await makeMarker(ctx, started)).toBe('known');
     await expect(tellEnd(ctx, started, { node: 'vps', end })).rejects.toThrow('cannot write the marker of a');
     expect([lstatSync(path).ino, await listResults(ctx)]).toEqual([ino, []]);
+  });
+
+  it('is neither there nor missing where its directory cannot be read', async () => {
+    const ctx = actionsContext(makeTempDir());
+    const { markers } = actionPlaces(ctx.paths);
+    mkdirSync(dirname(markers), { recursive: true });
+    symlinkSync(markers, markers);
+    await expect(hasMarker(ctx, key)).rejects.toThrow(/^cannot read ".*": ELOOP/);
   });
 
   it('is open until its result is in the outbox', async () => {
