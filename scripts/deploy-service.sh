@@ -92,7 +92,7 @@ check_engine() {
       [ "$(id -u)" -eq 0 ] || die 5 "the engine is open to root only: sudo $0 --node $node --checkout $checkout --config $config $service"
       ;;
   esac
-  die 1 "the engine does not answer: $answer"
+  die 1 "the engine does not answer: $(printf '%s' "$answer" | tr '\n' ' ')"
 }
 
 # Sets `compose` to `v2` or `v1`.
@@ -205,7 +205,8 @@ verify() {
     if [ "$state" = good ]; then
       [ "$seen" = "$settled" ] || { settled=$seen since=$now; }
       if [ $((now - since)) -ge "$settle_secs" ]; then
-        ask_healthcheck && return
+        left=$((began + verify_secs - now))
+        ask_healthcheck "$((left > 30 ? 30 : left < 5 ? 5 : left))" && return
         state=waiting why="healthcheck.sh ended with $healthcheck"
       fi
     else
@@ -220,14 +221,14 @@ verify() {
   done
 }
 
-# Sets `healthcheck` to its exit status. What it leaves behind must not hold the lock.
+# ask_healthcheck SECONDS: sets `healthcheck` to its exit status. What it leaves behind must not hold the lock.
 ask_healthcheck() {
   [ -f healthcheck.sh ] || return 0
   healthcheck=0
   if [ -x healthcheck.sh ]; then
-    bounded 30 ./healthcheck.sh </dev/null 9<&- || healthcheck=$?
+    bounded "$1" ./healthcheck.sh </dev/null 9<&- || healthcheck=$?
   else
-    bounded 30 sh healthcheck.sh </dev/null 9<&- || healthcheck=$?
+    bounded "$1" sh healthcheck.sh </dev/null 9<&- || healthcheck=$?
   fi
   [ "$healthcheck" -eq 0 ]
 }

@@ -49,7 +49,7 @@ describe('1, preflight', () => {
     const silent = await checkout.deploy(['web'], { DOCKER_HOST: `unix://${checkout.root}/none.sock` });
     expect(silent).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining('the engine does not answer'),
+      stderr: expect.stringMatching(/^deploy-service: the engine does not answer: .+\n$/),
     });
     expect(wasCalled()).toBe(false);
   });

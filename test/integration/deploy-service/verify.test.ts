@@ -78,3 +78,21 @@ exec "$REAL" "$@"`,
     expect(existsSync(once) && readFileSync(once, 'utf8')).toMatch(/ exited 1 /);
   });
 });
+
+describe('healthcheck.sh', () => {
+  it('that does not end, whoever asks it to, has what is left of the time', async () => {
+    const checkout = makeCheckout(['stubborn']);
+    checkout.writeCompose('stubborn', { web });
+    const asked = join(checkout.root, 'asked');
+    const script = `trap '' TERM; date +%s >>${asked}; while :; do sleep 1; done\n`;
+    checkout.write('checkout/services/stubborn/healthcheck.sh', script);
+    const end = await checkout.deploy(['stubborn'], { DEPLOY_VERIFY_SECS: '6' });
+    const [first = 0] = readFileSync(asked, 'utf8').trim().split('\n').map(Number);
+    expect(end).toMatchObject({
+      status: 4,
+      stderr: expect.stringContaining('healthcheck.sh ended with 137'),
+    });
+    // Twice five seconds are usual; of thirty it would have been 35 at least.
+    expect(Date.now() / 1_000 - first).toBeLessThan(30);
+  });
+});
