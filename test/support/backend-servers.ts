@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Backend } from '../../src/lib/edge/route.ts';
 import { onTestFinished } from './after-test.ts';
+import { freePort } from './ports.ts';
 
 export type BackendServer = {
   readonly backend: Backend;
@@ -67,7 +68,8 @@ export async function startBackendServer(
       server.closeAllConnections();
       for (const socket of tunnels) socket.destroy();
     });
-  await listen(port);
+  // Not one that the kernel gives to clients as well: it is listened at again after a pause.
+  await listen(port === 0 ? await freePort() : port);
   const backend = { host, port: (server.address() as AddressInfo).port };
   const made: BackendServer = {
     backend,

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Backend } from '../../src/lib/edge/route.ts';
 import { onTestFinished } from './after-test.ts';
+import { freePort } from './ports.ts';
 
 export type TestBackend = Backend & {
   /** Ends it with every connection. Another may listen there then. */
@@ -27,9 +28,11 @@ export async function startBackend(name: string, options: BackendOptions = {}): 
       outgoing.end([...words, ...(route === undefined ? [] : ['for', String(route)])].join(' '));
     });
   });
+  // Not one that the kernel gives to clients as well: nobody is to be there once it is stopped.
+  const at = port === 0 ? await freePort() : port;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, resolve);
+    server.listen(at, host, resolve);
   });
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {

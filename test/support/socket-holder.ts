@@ -33,14 +33,19 @@ while (!$stop) {
   my $ready = ''; vec($ready, fileno($listener), 1) = 1;
   next unless select($ready, undef, undef, 0.5) > 0;
   last if $stop;
+  # What it is called is told before it can have done anything.
+  pipe(my $told, my $telling) or die $!;
   $child = fork();
   if (!$child) {
     $SIG{TERM} = 'DEFAULT';
+    close($telling);
+    sysread($told, my $nothing, 1);
     dup2(fileno($listener), 3) unless fileno($listener) == 3;
     $ENV{LISTEN_PID} = $$; $ENV{LISTEN_FDS} = 1; $ENV{LISTEN_FDNAMES} = 'test';
     exec @ARGV or die $!;
   }
   print "start $child\\n";
+  close($telling);
   while (waitpid($child, 0) != $child) {}
   print "end $child $?\\n";
   $child = 0;
