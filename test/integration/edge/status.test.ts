@@ -132,12 +132,12 @@ describe('the status of a machine that is an edge', () => {
       const end = await edge.reeve('status');
       return [end.status, withoutAges(end.stdout).find((line) => line.startsWith('a.example.com'))];
     };
-    expect(await backends()).toEqual([0, 'a.example.com 2 of 2 serve']);
+    await expect.poll(backends, { timeout: 30_000 }).toEqual([0, 'a.example.com 2 of 2 serve']);
     await Promise.all([one.stop(), two.stop()]);
     await expect.poll(backends, { timeout: 30_000 }).toEqual([1, 'a.example.com 0 of 2 serve']);
     expect(await edge.tick()).toMatchObject({ outcome: 'nothing-to-do' });
-    const { edge: told } = JSON.parse((await edge.reeve('status', '--json')).stdout);
-    expect(told).toMatchObject({
+    const told = async (): Promise<unknown> => JSON.parse((await edge.reeve('status', '--json')).stdout).edge;
+    await expect.poll(told, { timeout: 30_000 }).toMatchObject({
       balancer: { name: 'haproxy', answers: true },
       domains: [{ domain: 'a.example.com', upstreams: 2, serving: 0 }],
     });
