@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { type Manifest, parseManifest } from '../../src/lib/backup/manifest.ts';
+import { until } from './balanced.ts';
 import { askDocker, type TestNode } from './node.ts';
 import { postgresImage } from './postgres.ts';
 
@@ -74,6 +75,38 @@ export async function waitForDatabase({ exec }: TestDatabase): Promise<void> {
   }
 }
 
+/** Somebody has a whole table to himself when this resolves; gives how he lets go of it. */
+export async function holdTable(
+  { psql }: TestDatabase,
+  { database, table }: { database: string; table: string },
+): Promise<() => Promise<void>> {
+  const held = psql(`BEGIN; LOCK TABLE ${table}; SELECT pg_sleep(300)`, database).catch(() => '');
+  const locks = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted";
+  await until(async () => (await psql(`${locks} AND relation IS NOT NULL`)) !== '0', 60_000);
+  return async () => {
+    const holder = "query LIKE '%pg_sleep(300)%' AND pid <> pg_backend_pid()";
+    await psql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${holder}`);
+    await held;
+  };
+}
+
+/** How many sessions wait for a lock. */
+export const waitingSql = 'SELECT count(*) FROM pg_locks WHERE NOT granted';
+
+const bin = '/usr/lib/postgresql/15/bin';
+
+/** Puts a script in the place of pg_dump, which is beside it as `real`. It is not asked for a version. */
+export async function replaceDump({ exec }: TestDatabase, script: string): Promise<void> {
+  await exec('sh', '-c', `[ -e ${bin}/real ] || mv ${bin}/pg_dump ${bin}/real`);
+  const version = 'case "$1" in --version | -V) exec "$(dirname "$0")/real" "$1";; esac';
+  const write = `printf '%s' "$1" > ${bin}/pg_dump; chmod 755 ${bin}/pg_dump`;
+  await exec('sh', '-c', write, 'sh', `#!/bin/sh\n${version}\n${script}\n`);
+}
+
+export async function restoreDump({ exec }: TestDatabase): Promise<void> {
+  await exec('sh', '-c', `[ ! -e ${bin}/real ] || mv ${bin}/real ${bin}/pg_dump`);
+}
+
 /** Files below the directory that backups of a test node go to, by path; none while nothing was written. */
 export function listBackups(node: TestNode, directory: string = join(node.stateDir, 'backups')): string[] {
   if (!existsSync(directory)) return [];
@@ -112,13 +145,27 @@ export function makeDue(node: TestNode, service = 'db'): void {
 /** What runs of dumps in the container and in the server, and what lies about of them here. */
 export async function findRemains(node: TestNode, database: TestDatabase): Promise<Record<string, string>> {
   const find = 'grep -lsF PGAPPNAME=reeve-backup- /proc/[0-9]*/environ; true';
-  const left = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'reeve-%'";
-  const directory = join(node.stateDir, 'dump-tmp');
+  const processes = await database.exec('sh', '-c', find);
   return {
-    processes: await database.exec('sh', '-c', find),
-    sessions: await database.psql(left),
-    files: existsSync(directory) ? readdirSync(directory).join(' ') : '',
+    processes,
+    sessions: await countSessions(database, processes === '' ? 20 : 1),
+    files: findDumpFiles(node),
   };
+}
+
+/** A server notices a moment later that a client has gone. */
+async function countSessions(database: TestDatabase, tries: number): Promise<string> {
+  const left = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'reeve-%'";
+  const count = await database.psql(left);
+  if (count === '0' || tries === 1) return count;
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  return await countSessions(database, tries - 1);
+}
+
+/** Names of dumps that are on their way to the store. */
+export function findDumpFiles(node: TestNode): string {
+  const directory = join(node.stateDir, 'dump-tmp');
+  return existsSync(directory) ? readdirSync(directory).join(' ') : '';
 }
 
 export const nothingLeft = { processes: '', sessions: '0', files: '' };

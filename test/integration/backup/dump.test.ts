@@ -11,10 +11,12 @@ import {
   findRemains,
   listBackups,
   nothingLeft,
+  openDatabase,
   readDump,
   readManifest,
   startDatabase,
   type TestDatabase,
+  waitForDatabase,
 } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode, type ReeveEnd, type TestNode } from '../../support/node.ts';
@@ -249,6 +251,7 @@ it('of a role that may not read passwords has its roles without them (O11)', asy
   await db.psql('CREATE DATABASE app OWNER dumper');
   await node.deploy([aDatabaseDeploy({ env: { POSTGRES_PASSWORD: 'x y z w', POSTGRES_USER: 'dumper' } })]);
   expect((await node.reeve('reconcile')).status).toBe(0);
+  await waitForDatabase(openDatabase(node, (await node.containers())[0]?.name ?? ''));
   const end = await node.reeve('backup', '--now', '--json');
   expect(end.status, end.stdout).toBe(0);
   const path = listBackups(node).find((file) => file.endsWith('manifest.json')) ?? '';

@@ -3,10 +3,12 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { collectAfterAll } from '../../support/after-all.ts';
 import {
   findRemains,
+  holdTable,
   nothingLeft,
   startDatabase,
   type TestDatabase,
   waitForDatabase,
+  waitingSql,
 } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode, type TestNode } from '../../support/node.ts';
@@ -28,13 +30,9 @@ describe('a dump that is under way', () => {
 
   /** It waits for a table that is locked when this gives it. */
   async function startDump() {
-    const locked =
-      "SELECT count(*) FROM pg_locks WHERE relation IS NOT NULL AND mode = 'AccessExclusiveLock'";
-    db.psql('BEGIN; LOCK TABLE item; SELECT pg_sleep(60)', 'shop').catch(() => {});
-    await expect.poll(() => db.psql(locked), { timeout: 30_000 }).not.toBe('0');
+    await holdTable(db, { database: 'shop', table: 'item' });
     const run = node.start(['backup', '--now']);
-    const waiting = 'SELECT count(*) FROM pg_locks WHERE NOT granted';
-    await expect.poll(() => db.psql(waiting), { timeout: 30_000 }).not.toBe('0');
+    await expect.poll(() => db.psql(waitingSql), { timeout: 30_000 }).not.toBe('0');
     return run;
   }
 
@@ -65,7 +63,8 @@ describe('a dump that is under way', () => {
     await db.exec(
       'sh',
       '-c',
-      'kill -9 "$(grep -ls checkpointer /proc/[0-9]*/cmdline | head -n1 | cut -d/ -f3)"',
+      // Not what only names it among its arguments, as this shell does.
+      'kill -9 "$(grep -ls "^postgres: .*checkpointer" /proc/[0-9]*/cmdline | head -n1 | cut -d/ -f3)"',
     );
     const { status, stdout, stderr } = await run.end;
     expect(status).toBe(1);

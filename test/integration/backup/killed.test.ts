@@ -3,13 +3,16 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { collectAfterAll } from '../../support/after-all.ts';
 import { type Bucket, startBucket } from '../../support/bucket.ts';
 import {
+  findDumpFiles,
   findRemains,
+  holdTable,
   lastFire,
   lastStamp,
   makeDue,
   nothingLeft,
   startDatabase,
   type TestDatabase,
+  waitingSql,
 } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import type { Seen } from '../../support/faulty-proxy.ts';
@@ -131,22 +134,19 @@ describe('a backup into a bucket', () => {
   );
 
   it('killed while it dumps leaves nothing that runs on (L81, O7, R59)', async () => {
-    const lock = db.psql('BEGIN; LOCK TABLE t; SELECT pg_sleep(5)', 'large').catch(() => undefined);
+    const release = await holdTable(db, { database: 'large', table: 't' });
     const running = node.start(['backup']);
-    const waiting = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'reeve-backup-%'";
-    await expect.poll(() => db.psql(waiting), { timeout: 30_000 }).not.toBe('0');
+    await expect.poll(() => db.psql(waitingSql), { timeout: 30_000 }).not.toBe('0');
     running.child.kill('SIGKILL');
     await running.end;
-    await lock;
+    await release();
     expect(await keys()).not.toContain(manifest);
     await expectConverged();
   });
 
   it('killed in the midst of a dump leaves a file that the next run removes (L88)', async () => {
     const running = node.start(['backup']);
-    await expect
-      .poll(() => findRemains(node, db).then((remains) => remains['files']), { timeout: 30_000, interval: 5 })
-      .not.toBe('');
+    await expect.poll(() => findDumpFiles(node), { timeout: 60_000, interval: 5 }).not.toBe('');
     running.child.kill('SIGKILL');
     await running.end;
     await expectConverged();

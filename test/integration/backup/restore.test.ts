@@ -203,6 +203,9 @@ describe('a restore into a real PostgreSQL', () => {
         () => 'done',
         () => 'ended',
       );
+      const user =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = 'shop' AND query LIKE '%pg_sleep(300)%'";
+      await expect.poll(() => db.psql(user), { timeout: 30_000 }).toBe('1');
       const end = await restore('shop', '--force', '--yes');
       expect(end.status, end.stderr).toBe(0);
       expect(await busy).toBe('ended');

@@ -2,13 +2,17 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { collectAfterAll } from '../../support/after-all.ts';
 import {
+  holdTable,
   lastStamp,
   listBackups,
   makeDue,
   readDump,
   readManifest,
+  replaceDump,
+  restoreDump,
   startDatabase,
   type TestDatabase,
+  waitingSql,
 } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { makeNode, type TestNode } from '../../support/node.ts';
@@ -111,6 +115,10 @@ describe('the counts of a backup', () => {
 
   it('are taken although somebody asks for a whole table between its two locks', async () => {
     makeDue(node);
+    // The dump asks for its locks no sooner than somebody waits, the first time.
+    const asksForOne = `psql -X -A -t -c '${waitingSql}' | grep -qx 0`;
+    const wait = `until [ -e /tmp/has-waited ] || ! ${asksForOne}; do sleep 0.1; done; touch /tmp/has-waited`;
+    await replaceDump(db, `${wait}\nexec "$(dirname "$0")/real" "$@"`);
     const locked = `SELECT FROM pg_locks WHERE relation = 'nothing'::regclass AND mode = 'AccessShareLock' AND granted`;
     const truncated = db.psql(
       `DO $$ BEGIN WHILE NOT EXISTS (${locked}) LOOP PERFORM pg_sleep(0.001); END LOOP; END $$;
@@ -120,6 +128,7 @@ describe('the counts of a backup', () => {
     const startedAt = performance.now();
     expect((await node.reeve('backup')).status).toBe(0);
     await truncated;
+    await restoreDump(db);
     // Nobody has waited for the whole limit of 60 seconds.
     expect(performance.now() - startedAt).toBeLessThan(40_000);
     const tables = readManifest(node, set).databases[0]?.tables ?? [];
@@ -130,20 +139,19 @@ describe('the counts of a backup', () => {
   it('are taken while ticks and heartbeats go on as before (L95, L96)', async () => {
     makeDue(node);
     // A dump that takes as long as somebody else holds a table.
-    const lock = db.psql('BEGIN; LOCK TABLE busy; SELECT pg_sleep(8)', 'app');
-    const waiting = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'reeve-backup-%'";
+    const release = await holdTable(db, { database: 'app', table: 'busy' });
     const backup = node.start(['backup']);
-    await expect.poll(() => db.psql(waiting), { timeout: 20_000 }).not.toBe('0');
+    await expect.poll(() => db.psql(waitingSql), { timeout: 30_000 }).not.toBe('0');
     const before = node.status().lastSeen;
     const tick = await node.reeve('reconcile');
     const beat = await node.reeve('heartbeat');
-    expect(await db.psql(waiting)).not.toBe('0');
+    expect(await db.psql(waitingSql)).not.toBe('0');
     expect([tick.status, beat.status]).toEqual([0, 0]);
     expect(node.status().lastSeen > before).toBe(true);
     // Nobody replaces its container meanwhile.
     const second = await node.reeve('backup');
     expect([second.status, second.stderr]).toEqual([75, expect.stringContaining('lock backup is held by')]);
-    await lock;
+    await release();
     expect((await backup.end).status).toBe(0);
     expect(listBackups(node)).toContain(dump);
   });
