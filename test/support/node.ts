@@ -2,6 +2,7 @@
 // against a real engine. What it has made in the engine goes when the test ends.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 import type {
   DesiredDocument,
@@ -174,6 +175,18 @@ export async function askDocker(socket: string, args: readonly string[]): Promis
   ]).ended;
   if (status === 0) return stdout;
   throw new Error(`docker ${args.join(' ')} ended with ${status}:\n${stderr}`);
+}
+
+/** Ends containers by Docker's own client, until the engine's list says so as well, which may lag behind its answer. */
+export async function stopContainer(socket: string, name: string): Promise<void> {
+  await askDocker(socket, ['stop', '-t', '5', name]);
+  await untilListedAsEnded(socket, name);
+}
+
+export async function untilListedAsEnded(socket: string, name: string): Promise<void> {
+  for (const filter = `name=^/?${name}$`; ; await sleep(50)) {
+    if ((await askDocker(socket, ['ps', '-q', '--filter', filter])).trim() === '') return;
+  }
 }
 
 function toLines(text: string): string[] {

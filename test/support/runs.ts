@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { EngineProxy } from './engine-proxy.ts';
-import { askDocker, type ReeveEnd, type RunningReeve, type TestNode } from './node.ts';
+import { askDocker, type ReeveEnd, type RunningReeve, type TestNode, untilListedAsEnded } from './node.ts';
 
 /** A daily schedule that has been due for a few minutes, and its fire. The next is a day away: no test is overtaken by it. */
 export type DueFire = { cron: string; fireMs: number; firedAt: string; earlierMs: number };
@@ -91,9 +91,11 @@ export async function listStarts(socket: string, project: string, since: Date): 
   return listed.split('\n').filter((line) => line !== '');
 }
 
-/** Until the run's container has ended. */
+/** Until the run's container has ended, and the engine lists it so. */
 export async function waitForEnd(node: TestNode, service = 'nightly'): Promise<void> {
-  await askDocker(node.socket, ['wait', `launchpad_${node.project}_${service}_0`]);
+  const name = `launchpad_${node.project}_${service}_0`;
+  await askDocker(node.socket, ['wait', name]);
+  await untilListedAsEnded(node.socket, name);
 }
 
 /** A tick that has to go well. */

@@ -1,7 +1,7 @@
 // A port of ours that another program has taken while its container was stopped.
 import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
-import { askDocker, makeNode } from '../../support/node.ts';
+import { makeNode, stopContainer } from '../../support/node.ts';
 import { aWebDeploy } from '../../support/services.ts';
 
 it('a stopped replica whose port is taken is made anew with another one, in the same run (R57)', async ({
@@ -11,10 +11,13 @@ it('a stopped replica whose port is taken is made anew with another one, in the 
   await node.deploy([aWebDeploy({ replicas: 1 })]);
   await node.reeve('reconcile');
   const [before] = node.shard().backends;
-  await askDocker(node.socket, ['stop', '-t', '5', 'launchpad_taken_web_0']);
+  await stopContainer(node.socket, 'launchpad_taken_web_0');
   const other = createServer();
-  await new Promise<void>((resolve) => other.listen(before?.hostPort, '127.0.0.1', resolve));
   onTestFinished(() => void other.close());
+  await new Promise<void>((resolve, reject) => {
+    other.once('error', reject);
+    other.listen(before?.hostPort, '127.0.0.1', resolve);
+  });
   const end = await node.reeve('reconcile', '--json');
   expect(end.json().actions.map(({ action, error }) => [action, error !== undefined])).toEqual([
     ['start', true],
