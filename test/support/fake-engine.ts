@@ -41,6 +41,8 @@ export async function startFakeEngine(apiVersion: string | undefined, handler: H
       handler(line, response, request);
     });
   });
+  // As engines do, it never ends a connection for being idle.
+  server.keepAliveTimeout = 0;
   return await listen(server, requests);
 }
 

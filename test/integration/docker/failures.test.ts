@@ -16,8 +16,9 @@ afterEach(async () => {
 
 const short = { readMs: 150, changeMs: 150, stopMarginMs: 200, idleMs: 150, waitSliceMs: 150 };
 
-function open(socket: string): Engine {
-  const engine = openEngine({ socket, deadlines: short });
+/** `short` where something hangs; else nothing may be late, whatever holds this process up. */
+function open(socket: string, deadlines?: typeof short): Engine {
+  const engine = openEngine({ socket, ...(deadlines && { deadlines }) });
   closers.push(() => engine.close());
   return engine;
 }
@@ -78,7 +79,7 @@ describe('an engine out of reach', () => {
 
   it('is told with the deadline where it hangs before its answer', async () => {
     const { socket } = await fake(startRawEngine(() => {}));
-    const engine = open(socket);
+    const engine = open(socket, short);
     const error = await failure(list(engine));
     expect(error).toBeInstanceOf(UnavailableError);
     expect([error.code, error.message]).toEqual([
@@ -89,7 +90,7 @@ describe('an engine out of reach', () => {
 
   it('is told with the deadline where it hangs in the middle of its answer', async () => {
     const { socket } = await fake(startFakeEngine('1.41', (_line, response) => response.write('[')));
-    const error = await failure(list(open(socket)));
+    const error = await failure(list(open(socket, short)));
     expect([error.code, error.message]).toEqual([
       'deadline',
       `cannot list containers: the engine at "${socket}" did not answer within 150ms`,
@@ -98,7 +99,7 @@ describe('an engine out of reach', () => {
 
   it('gets the grace of a stop on top of the deadline', async () => {
     const { socket } = await fake(startRawEngine(() => {}));
-    const error = await failure(open(socket).stopContainer('web', 0.2));
+    const error = await failure(open(socket, short).stopContainer('web', 0.2));
     expect(error.message).toBe(
       `cannot stop container "web": the engine at "${socket}" did not answer within 1.2s`,
     );
