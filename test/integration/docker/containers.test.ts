@@ -91,6 +91,7 @@ describe('a container', () => {
 
   it('is started, stopped and removed twice without complaint, and its volume stays', async () => {
     const id = await start({ volumes: [{ name: 'reeve-test-data', path: '/data' }] });
+    await untilItListens(id);
     await engine.startContainer(id);
     await engine.stopContainer(id, 10);
     await engine.stopContainer(id, 10);
@@ -135,6 +136,7 @@ describe('a container', () => {
 
   it('gets a signal by name', async () => {
     const id = await start();
+    await untilItListens(id);
     await engine.killContainer(id, 'SIGTERM');
     expect(await engine.waitContainer(id)).toBe(0);
     await engine.killContainer(id, 'SIGTERM');
@@ -210,12 +212,17 @@ describe('networks and volumes', () => {
   });
 });
 
+/** To signals: the shell of box:v1 does so before it sleeps. */
+async function untilItListens(id: string): Promise<void> {
+  await expect.poll(() => docker(socket, ['top', id]), { timeout: 30_000 }).toMatch(/\bsleep \d/);
+}
+
 async function fetchUntilUp(url: string): Promise<string> {
   for (let tries = 0; ; tries += 1) {
     try {
       return await (await fetch(url)).text();
     } catch (error) {
-      if (tries > 200) throw error;
+      if (tries > 1_200) throw error;
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
   }
