@@ -144,7 +144,7 @@ describe.concurrent('a drain that is cut off by SIGKILL goes on from its record 
 
   it('after the acknowledgement, which need not come again', async ({ onTestFinished }) => {
     const node = await aNodeBeforeRollout('ackkilled', onTestFinished, {
-      drainTimeout: '3s',
+      drainTimeout: '8s',
       cluster: slowEdge,
     });
     const edge = startReportingEdge(node);
@@ -164,9 +164,12 @@ describe.concurrent('a drain that is cut off by SIGKILL goes on from its record 
 });
 
 describe.concurrent('what drains', () => {
+  // So long that the events of one drain are read before the next begins.
+  const drainTimeout = '8s';
+
   it('is named in reeve.json before a shard is without it (L99, L100)', async ({ onTestFinished }) => {
     const node = await aNodeBeforeRollout('ackorder', onTestFinished, {
-      drainTimeout: '3s',
+      drainTimeout,
       cluster: { intervals: { edge: '1s' } },
     });
     const seen = watchWrites(node, onTestFinished);
@@ -177,7 +180,7 @@ describe.concurrent('what drains', () => {
 
   it('is named where its service is removed, too', async ({ onTestFinished }) => {
     const node = await aNodeBeforeRollout('ackgone', onTestFinished, {
-      drainTimeout: '3s',
+      drainTimeout,
       cluster: { intervals: { edge: '1s' } },
     });
     node.writeDesired([]);

@@ -8,6 +8,7 @@ import { answer, type FakeEngine, startFakeEngine, startRawEngine } from '../../
 import { makeNode } from '../../support/node.ts';
 import { aRunningNode, sentenceOf } from '../../support/running-node.ts';
 import { aWebDeploy, aWorkerDeploy } from '../../support/services.ts';
+import { makeTempDir } from '../../support/temp.ts';
 
 describe.concurrent('a store', () => {
   it('that is missing, a file, or shows nothing is told with 69, and nothing stops', async ({
@@ -62,7 +63,12 @@ describe.concurrent('a store', () => {
 });
 
 /** An engine, and what is said of it. */
-type BadEngine = { name: string; socket: () => Promise<FakeEngine | string>; status: number; says: RegExp };
+type BadEngine = {
+  name: string;
+  socket: (onTestFinished: (clean: () => void | Promise<void>) => void) => Promise<FakeEngine | string>;
+  status: number;
+  says: RegExp;
+};
 
 const badEngines: BadEngine[] = [
   {
@@ -73,9 +79,8 @@ const badEngines: BadEngine[] = [
   },
   {
     name: 'that was killed and left its socket behind',
-    socket: async () => {
-      const engine = await startRawEngine(() => {});
-      const left = `${engine.socket}.left`;
+    socket: async (onTestFinished) => {
+      const left = join(makeTempDir(onTestFinished), 'engine.sock');
       const die =
         "require('node:net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))";
       spawnSync(process.execPath, ['--eval', die, left]);
@@ -145,7 +150,7 @@ const badEngines: BadEngine[] = [
 
 describe.concurrent('an engine', () => {
   it.for(badEngines)('$name is told in one sentence with $status', async (bad, { onTestFinished }) => {
-    const engine = await bad.socket();
+    const engine = await bad.socket(onTestFinished);
     const socket = typeof engine === 'string' ? engine : engine.socket;
     if (typeof engine !== 'string') onTestFinished(() => engine.stop());
     const node = makeNode({ project: 'nothing', socket, onTestFinished });

@@ -67,7 +67,9 @@ async function reconcile(node: TestNode): Promise<ReeveEnd> {
   return end;
 }
 
-it('is pulled with a token that is asked for once and kept for the next run; a refusal gets a new one (L25)', async () => {
+it('is pulled with a token that is asked for once and kept for the next run; a refusal gets a new one (L25)', {
+  timeout: 240_000,
+}, async () => {
   const node = makeEcrNode();
   await node.deploy([aWorkerDeploy({ image: image('one') })]);
   expect(await reconcile(node)).toMatchObject({ status: 0 });

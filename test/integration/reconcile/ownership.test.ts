@@ -140,7 +140,7 @@ describe("launch-pad's container", () => {
     expect(proxy.lines).toEqual(['GET /containers/json']);
     await expectUntouched(adopted);
     expect(node.shard().backends).toEqual([{ domain: 'web.example.com', hostPort: 27_999 }]);
-    expect((await ask('127.0.0.1', 27_999)).status).toBe(200);
+    await expect.poll(async () => (await ask('127.0.0.1', 27_999)).status, { timeout: 30_000 }).toBe(200);
     expect(node.state('ports.json')).toEqual({ version: 1, ports: { 'blog/web#0': 27_999 } });
 
     // The import is done once: what launch-pad's file says later is not looked at.

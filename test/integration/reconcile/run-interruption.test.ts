@@ -11,6 +11,7 @@ import {
   listStarts,
   setFires,
   tick,
+  waitForEnd,
 } from '../../support/runs.ts';
 
 /** More than a run has changes. */
@@ -109,6 +110,8 @@ describe.concurrent('a tick that is killed', { timeout: 300_000 }, () => {
         hit = await killAtChange(proxy, moment, ids.length, () => node.start(['reconcile']));
         await tick(node);
         await tick(node);
+        // The next one waits for it.
+        await waitForEnd(node, 'once');
       }
       const starts = await listStarts(engineSocket(), project, since);
       expect(ids.length).toBeGreaterThan(2);

@@ -79,7 +79,7 @@ it('names a missing parameter with its service, and keeps what runs', async () =
   expect(await node.containers()).toEqual(before);
 });
 
-it('asks again for a restart, also within the run that has asked before', async () => {
+it('asks again for a restart, also within the run that has asked before', { timeout: 180_000 }, async () => {
   const node = makeSsmNode('again');
   const [one] = services('again', { rollout: { stopGrace: '5s' } });
   for (const key of ['API_KEY', 'TOKEN']) ssm.parameters.set(`/launch-pad/default/again/all/${key}`, 'old');
