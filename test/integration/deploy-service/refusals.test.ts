@@ -149,11 +149,12 @@ describe('4, verify', () => {
       0o755,
     );
     const deploy = checkout.startDeploy(['ended']);
-    await expect.poll(() => existsSync(seen), { timeout: 60_000 }).toBe(true);
-    const pid = Number(readFileSync(seen, 'utf8'));
+    const readPid = (): number => (existsSync(seen) ? Number(readFileSync(seen, 'utf8')) : 0);
+    await expect.poll(readPid, { timeout: 60_000 }).toBeGreaterThan(0);
+    const pid = readPid();
     process.kill(-deploy.pid, 'SIGTERM');
     await deploy.ended;
-    await expect.poll(() => existsSync(`/proc/${pid}`), { timeout: 5_000 }).toBe(false);
+    await expect.poll(() => existsSync(`/proc/${pid}`), { timeout: 30_000 }).toBe(false);
   });
 });
 

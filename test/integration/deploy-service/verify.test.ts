@@ -32,7 +32,7 @@ describe('the time that a service has to run well', () => {
     const checkout = makeCheckout(['backward']);
     checkout.writeCompose('backward', { web: sick });
     writeClock(checkout, -3_600);
-    const end = checkout.startDeploy(['backward'], { DEPLOY_VERIFY_SECS: '3' }, ['timeout', '60']);
+    const end = checkout.startDeploy(['backward'], { DEPLOY_VERIFY_SECS: '3' }, ['timeout', '100']);
     expect(await end.ended).toMatchObject({
       status: 4,
       stderr: expect.stringContaining('does not run well after 3 seconds'),
@@ -58,7 +58,7 @@ describe('a container', () => {
     const checkout = makeCheckout(['hanging']);
     checkout.writeCompose('hanging', { web });
     checkout.writeProgram('docker', `case "$*" in 'ps '*) exec sleep 600 ;; esac; exec "$REAL" "$@"`);
-    const end = checkout.startDeploy(['hanging'], { DEPLOY_VERIFY_SECS: '3' }, ['timeout', '60']);
+    const end = checkout.startDeploy(['hanging'], { DEPLOY_VERIFY_SECS: '3' }, ['timeout', '100']);
     expect(await end.ended).toMatchObject({
       status: 4,
       stderr: expect.stringContaining('the engine does not answer'),

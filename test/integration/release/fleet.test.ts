@@ -66,10 +66,10 @@ describe('a fleet of 1,000 nodes', () => {
     expect(tookMs).toBeLessThan(30_000);
   });
 
-  it('is waited for by lists, and only nodes with news are asked', async () => {
+  it('is waited for by lists, and only nodes with news are asked', { timeout: 240_000 }, async () => {
     const fleet = await makeFleet();
     await mapBounded(nodes, mostAtOnce, (node) => fleet.report(node, new Date(0).toISOString()));
-    const waiting = fleet.start('deploy', fleet.file('img:1'), '--yes', '--wait', '60');
+    const waiting = fleet.start('deploy', fleet.file('img:1'), '--yes', '--wait', '200');
     await expect.poll(() => fleet.imagesOf(), { timeout: 30_000 }).toEqual(new Map([['img:1', 1000]]));
     const later = new Date(Date.now() + 60_000).toISOString();
     // The first look at all of them.
