@@ -1,5 +1,5 @@
 // What `status` says of actions, on a node of theirs and on a control host.
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { nameProcess, readStartTime } from '../../../src/lib/host/processes.ts';
@@ -84,7 +84,12 @@ it('calls running what somebody is at, and nothing else', async () => {
   node.writeScript('echo $$ > $ROOT/pid.new; mv $ROOT/pid.new $ROOT/pid; exec sleep 300');
   node.put('web');
   const runner = node.start('deploy-action');
-  await until(() => existsSync(join(node.root, 'pid')));
+  // It is named once it runs.
+  const isNamed = (): boolean =>
+    readdirSync(node.places.markers)
+      .filter((name) => name.endsWith('.json'))
+      .some((name) => readFileSync(join(node.places.markers, name), 'utf8').includes('"group"'));
+  await until(() => existsSync(join(node.root, 'pid')) && isNamed());
   const group = Number(readFileSync(join(node.root, 'pid'), 'utf8'));
   onTestFinished(() => {
     try {
