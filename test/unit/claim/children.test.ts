@@ -16,13 +16,15 @@ afterEach(() => {
   process.argv[1] = entry;
 });
 
-/** What is run as `reeve job run KEY`; `$ROOT/runs` has a line for each. */
-function prepare(program: string, stop = new AbortController()) {
+/** What is run as `reeve job run KEY`; `$ROOT/runs` has a line for each, written between the two parts of it. */
+function prepare(program: string, before = '') {
+  const stop = new AbortController();
   const root = makeTempDir();
   const file = join(root, 'reeve.cjs');
   const runs = join(root, 'runs');
   writeFileSync(runs, '');
-  writeFileSync(file, `require('node:fs').appendFileSync(${JSON.stringify(runs)}, 'run\\n');\n${program}\n`);
+  const note = `require('node:fs').appendFileSync(${JSON.stringify(runs)}, 'run\\n');`;
+  writeFileSync(file, [before, note, program, ''].join('\n'));
   process.argv[1] = file;
   const locksDir = join(root, 'run/locks');
   mkdirSync(locksDir, { recursive: true });
@@ -44,7 +46,10 @@ it('starts a process again that is killed, but not for ever', async () => {
 });
 
 it('ends a process that does not end when it is told to stop', async () => {
-  const { ctx, countRuns, stop } = prepare("process.on('SIGTERM', () => {}); setInterval(() => {}, 1000);");
+  const { ctx, countRuns, stop } = prepare(
+    'setInterval(() => {}, 1000);',
+    "process.on('SIGTERM', () => {});",
+  );
   const runners = openRunners(ctx, () => 0, 300);
   await runners.start('a');
   await expect.poll(countRuns, { timeout: 10_000 }).toBe(1);

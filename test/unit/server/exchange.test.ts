@@ -10,6 +10,12 @@ import { systemClock } from '../../../src/lib/time.ts';
 const writeMs = 100;
 const bodyBytes = 100_000;
 
+/** Lets the requests to `/keeps` end. */
+const kept: (() => void)[] = [];
+const endKept = (): void => {
+  for (const end of kept.splice(0)) end();
+};
+
 const routes: Route[] = [
   {
     method: 'GET',
@@ -30,21 +36,19 @@ const routes: Route[] = [
   {
     method: 'POST',
     path: '/keeps',
-    handle: async ({ body, signal }) => {
+    handle: async ({ body }) => {
       await body();
-      return await new Promise<Answer>((_resolve, reject) =>
-        signal.addEventListener('abort', () => reject(signal.reason)),
-      );
+      return await new Promise<Answer>((resolve) => kept.push(() => resolve({ status: 200, json: {} })));
     },
   },
 ];
 
-async function startServer(): Promise<number> {
+async function startServer(answerMs = writeMs): Promise<number> {
   const log = { error: () => {} } as unknown as Parameters<typeof exchange>[0]['log'];
   const stopping = new AbortController().signal;
   const room = createBodyRoom(2 * bodyBytes);
   const server = createServer((req, res) => {
-    void exchange({ log }, { req, res }, { routes, bodyBytes, room, writeMs, stopping });
+    void exchange({ log }, { req, res }, { routes, bodyBytes, room, writeMs: answerMs, stopping });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
@@ -79,12 +83,22 @@ it('an answer that came too late is the last of its connection (P9)', async () =
 });
 
 it('bodies are bounded together, and room comes back with the end of a request', async () => {
-  const port = await startServer();
-  const post = async (): Promise<number> => {
+  const port = await startServer(60_000);
+  const statuses: number[] = [];
+  const post = async (): Promise<void> => {
     const body = 'x'.repeat(bodyBytes * 0.9);
-    return (await fetch(`http://127.0.0.1:${port}/keeps`, { method: 'POST', body })).status;
+    statuses.push((await fetch(`http://127.0.0.1:${port}/keeps`, { method: 'POST', body })).status);
   };
-  const all = await Promise.all(Array.from({ length: 10 }, post));
-  expect(all.sort()).toEqual([408, 408, ...Array.from({ length: 8 }, () => 503)]);
-  expect(await Promise.all([post(), post()])).toEqual([408, 408]);
+  const look = () => [statuses.toSorted(), kept.length];
+  const all = Array.from({ length: 10 }, post);
+  const refused = Array.from({ length: 8 }, () => 503);
+  await expect.poll(look, { timeout: 10_000 }).toEqual([refused, 2]);
+  endKept();
+  await Promise.all(all);
+  expect(look()).toEqual([[200, 200, ...refused], 0]);
+  const again = [post(), post()];
+  await expect.poll(() => kept.length, { timeout: 10_000 }).toBe(2);
+  endKept();
+  await Promise.all(again);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(4);
 });
