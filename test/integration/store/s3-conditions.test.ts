@@ -208,7 +208,7 @@ describe('a service that is not AWS', () => {
   });
 
   it.each(conditions)('is asked for %s again where the network has failed', async (_, condition) => {
-    store = open({ limits: { ...defaultS3Limits, documentMs: 500 } });
+    store = open({ limits: { ...defaultS3Limits, documentMs: 4_000 } });
     proxy.fault = () => ({ kind: 'silence' });
     const waiting = Array.from({ length: 3 }, () => store.put('a.json', 'x', condition));
     const ends = await Promise.allSettled(waiting);

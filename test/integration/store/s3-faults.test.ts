@@ -90,7 +90,7 @@ describe('what may work the next time', () => {
   });
 
   it('tries again within the deadline where a connection went dead', async () => {
-    store = open('state', { ...defaultS3Limits, attemptMs: 300 });
+    store = open('state', { ...defaultS3Limits, attemptMs: 3_000 });
     proxy.fault = (_seen, count) => (count === 1 ? { kind: 'silence' } : undefined);
     expect((await store.get('a.json'))?.text).toBe('first');
     expect(asked()).toEqual(['GET', 'GET']);
