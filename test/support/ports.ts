@@ -1,8 +1,12 @@
 // Ports for servers that are told where to listen.
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
+import { endPort, firstPort } from '../../src/lib/cluster/ports.ts';
 
-/** Below what Linux gives to clients and to servers that ask for any port: nobody takes one between here and its use. */
+/**
+ * Below what Linux gives to clients and to servers that ask for any port, and none that reeve gives to a replica: nobody takes one
+ * between here and its use.
+ */
 const lowestPort = 10_000;
 const firstEphemeralPort = 32_768;
 
@@ -15,7 +19,8 @@ const given = new Set<number>();
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(lowestPort / step, firstEphemeralPort / step) * step + offset;
-    if (given.has(port) || !(await isFree(port))) continue;
+    const isOfReplicas = port >= firstPort && port < endPort;
+    if (isOfReplicas || given.has(port) || !(await isFree(port))) continue;
     given.add(port);
     return port;
   }

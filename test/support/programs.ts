@@ -1,6 +1,7 @@
 // Small programs in programs/, run from source in processes of their own: for what one process alone cannot show.
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { StringDecoder } from 'node:string_decoder';
 
 export type ProgramEnd = {
   status: number | null;
@@ -41,9 +42,13 @@ export function startProcess(
   child.stdin.on('error', () => {});
   const output = { stdout: '', stderr: '' };
   const watchers = new Set<() => void>();
-  const collect = (stream: 'stdout' | 'stderr') => (chunk: Buffer) => {
-    output[stream] += chunk.toString();
-    for (const watcher of watchers) watcher();
+  const collect = (stream: 'stdout' | 'stderr') => {
+    // A chunk may end in the middle of a character.
+    const decoder = new StringDecoder('utf8');
+    return (chunk: Buffer): void => {
+      output[stream] += decoder.write(chunk);
+      for (const watcher of watchers) watcher();
+    };
   };
   child.stdout.on('data', collect('stdout'));
   child.stderr.on('data', collect('stderr'));

@@ -1,5 +1,6 @@
 // A real sshd on 127.0.0.1 whose keys are restricted as the runbook says: each leads to one rsync, of one directory, one way.
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -36,20 +37,24 @@ export async function startSshd(whenFinished: (clean: Clean) => void = onTestFin
   writeFileSync(file('config'), renderConfig(dir, port));
 
   let daemon: ReturnType<typeof spawn> | undefined;
+  /** The one before has left the port. */
+  let isFree: Promise<unknown> = Promise.resolve();
   const cut = (): void => {
     if (daemon?.pid !== undefined) for (const pid of listTree(daemon.pid)) kill(pid);
     daemon = undefined;
   };
   const start = async (): Promise<void> => {
+    await isFree;
     daemon = spawn('/usr/sbin/sshd', ['-D', '-e', '-f', file('config')], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
+    isFree = once(daemon, 'exit');
     let said = '';
     daemon.stderr?.on('data', (chunk: Buffer) => {
       said = (said + chunk.toString()).slice(-10_000);
     });
     for (let tries = 0; !(await answers(port)); tries += 1) {
-      if (tries > 200 || daemon.exitCode !== null) throw new Error(`sshd does not answer: ${said}`);
+      if (tries > 1_200 || daemon.exitCode !== null) throw new Error(`sshd does not answer: ${said}`);
       await sleep(25);
     }
   };
