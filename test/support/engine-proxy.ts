@@ -14,6 +14,8 @@ export type EngineProxy = {
   /** Called with each line; what it returns is waited for. */
   beforeRequest: (line: string) => Promise<void> | void;
   beforeAnswer: (line: string) => Promise<void> | void;
+  /** Once the engine has answered all that it was asked so far, though who asked may be gone. */
+  settled(): Promise<void>;
   /** What it returns is answered instead of asking the engine. */
   answerInstead: (line: string) => { status: number; body: unknown } | undefined;
 };
@@ -24,16 +26,21 @@ export async function startEngineProxy(
   whenFinished: (clean: () => Promise<void>) => void = onTestFinished,
 ): Promise<EngineProxy> {
   const dir = mkdtempSync(join(tmpdir(), 'reeve-proxy-'));
+  const asked = new Set<Promise<void>>();
   const proxy: EngineProxy = {
     socket: join(dir, 'engine.sock'),
     lines: [],
     beforeRequest: () => {},
     beforeAnswer: () => {},
     answerInstead: () => undefined,
+    settled: async () => void (await Promise.all(asked)),
   };
   const open = new Set<Socket>();
   const server = createServer((incoming, outgoing) => {
-    forward(proxy, engineSocket, incoming, outgoing).catch(() => outgoing.destroy());
+    const asking = forward(proxy, engineSocket, incoming, outgoing)
+      .catch(() => void outgoing.destroy())
+      .finally(() => asked.delete(asking));
+    asked.add(asking);
   });
   server.on('connection', (connection) => {
     open.add(connection);
@@ -64,12 +71,17 @@ async function forward(
     outgoing.end(JSON.stringify(instead.body));
     return;
   }
+  const gone = (): Error => new Error('who asked is gone');
+  if (incoming.destroyed) throw gone();
   const { method, url, headers } = incoming;
   const onward = request({
     socketPath: engineSocket,
     ...{ method, path: url, headers },
   });
   incoming.pipe(onward);
+  incoming.once('close', () => {
+    if (!onward.writableEnded) onward.destroy(gone());
+  });
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     onward.once('response', resolve);
     onward.once('error', reject);
@@ -85,7 +97,7 @@ type KillableProgram = { child: { kill(signal: 'SIGKILL'): boolean }; ended: Pro
 
 /**
  * Kills the program at the point-th time, counted from 0, that the proxy sees a request of it or an answer to it; false where there
- * is none. Resolves once it has ended.
+ * is none. Resolves once it has ended and what it has asked for is done.
  */
 export async function killAtPoint(
   program: KillableProgram,
@@ -107,5 +119,6 @@ export async function killAtPoint(
   await program.ended;
   proxy.beforeRequest = () => {};
   proxy.beforeAnswer = () => {};
+  await proxy.settled();
   return isKilled;
 }
