@@ -7,6 +7,6 @@ import { onTestFinished } from './after-test.ts';
 /** Tests that run side by side pass their own hook. */
 export function makeTempDir(whenFinished: (clean: () => void) => void = onTestFinished): string {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'reeve-test-')));
-  whenFinished(() => rmSync(directory, { recursive: true, force: true }));
+  whenFinished(() => rmSync(directory, { recursive: true, force: true, maxRetries: 10 }));
   return directory;
 }

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { freePort } from '../ports.ts';
 import { createFaults, type PloyFaults } from './faults.ts';
 import { addJob, endJob, type JobOptions } from './jobs.ts';
 import type {
@@ -88,7 +89,8 @@ export async function startPloy(options: PloyOptions = {}): Promise<Ploy> {
   server.on('tlsClientError', () => {
     connections.refused += 1;
   });
-  await listen(server, options.port ?? 0);
+  // Not one that the kernel gives to clients as well: it is listened at again after a pause.
+  await listen(server, options.port ?? (await freePort()));
   const { port } = server.address() as AddressInfo;
   const token = randomBytes(24).toString('hex');
   if (options.bootstrap !== true) state.tokens.add(token);
