@@ -48,7 +48,7 @@ export async function startRegistry({ root, login }: RegistryOptions): Promise<R
 }
 
 async function answers(url: string): Promise<void> {
-  for (let tries = 0; tries < 400; tries += 1) {
+  for (let tries = 0; tries < 1_200; tries += 1) {
     const status = await fetch(url).then(
       (response) => response.status,
       () => undefined,

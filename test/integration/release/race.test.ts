@@ -37,7 +37,7 @@ describe('deploys at the same instant', () => {
   });
 });
 
-describe('a deploy that is killed', () => {
+describe('a deploy that is killed', { timeout: 300_000 }, () => {
   it('at any of its renames leaves every document old or new, and the next one finishes the work', async () => {
     const operator = createOperator(['web-1', 'web-2']);
     const before = aDesired([aService({ image: 'img:1' }), aService({ service: 'old' })]);
