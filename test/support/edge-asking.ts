@@ -43,7 +43,7 @@ served=0 failed=0 alerts=0 unread=0
 tell='HTTP/%{http_version} status %{http_code}, header %{size_header} B, body %{size_download} B; connected %{time_connect}, TLS %{time_appconnect}, first byte %{time_starttransfer}, end %{time_total} s'
 ask() {
   began=$(date +%T.%N) status=0
-  answer=$(curl -v -sS --fail --max-time 8 --cacert ${caFile} -o /dev/null -w "$tell" "$@" 2>"$trace") || status=$?
+  answer=$(curl -v -sS --fail --max-time 20 --cacert ${caFile} -o /dev/null -w "$tell" "$@" 2>"$trace") || status=$?
   ended=$(date +%T.%N)
 }
 # What surely was not processed.

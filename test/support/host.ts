@@ -150,11 +150,12 @@ function makeHost(name: string, dir: string, firstLeader: number): Host {
     },
     reboot: async () => {
       const before = leader;
-      await output(['systemctl', 'reboot']);
+      // It may be ended by what it has asked for.
+      const { stderr } = await run(['systemctl', 'reboot']);
       await poll({
-        what: `${name} to go down`,
+        what: `${name} to go down: ${stderr}`,
         condition: async () => !existsSync(`/proc/${before}`),
-        timeoutMs: 60_000,
+        timeoutMs: 120_000,
       });
       leader = Number(runScript('start', dir, name));
     },

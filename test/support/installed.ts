@@ -133,7 +133,7 @@ export function describeInstalled(host: Host): Installed {
       const found = services.find(({ project, service: name }) => `${project}/${name}` === service);
       const { privateIp } = await shard();
       const url = `http://${privateIp}:${found?.replicas[index]?.hostPort}${path}`;
-      return await host.output(['curl', '-sS', '--fail', '--max-time', '2', url]);
+      return await host.output(['curl', '-sS', '--fail', '--max-time', '10', url]);
     },
   };
 }

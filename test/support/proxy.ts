@@ -118,6 +118,7 @@ export async function makeProxy({
     },
     reload: async () => {
       const before = await currentWorker();
+      if (before === undefined) throw new Error(`no worker serves: ${log}`);
       process.kill(proxy.pid, 'SIGUSR2');
       await until(async () => {
         const now = await currentWorker();

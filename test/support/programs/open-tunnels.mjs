@@ -3,7 +3,8 @@
 import { createInterface } from 'node:readline';
 
 const [url, count] = process.argv.slice(2);
-const answerMs = 3000;
+/** Long enough for a busy machine: what is closed is told at once. */
+const answerMs = 20_000;
 
 const sockets = Array.from({ length: Number(count) }, () => new WebSocket(url));
 const nextMessage = (socket) =>
