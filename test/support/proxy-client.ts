@@ -11,8 +11,8 @@ export type RawAnswer = {
   body: string;
 };
 
-/** Sends the bytes and reads until the other side closes, or for so long after it has begun to answer. */
-export function askRaw(port: number, bytes: string | Buffer, graceMs = 0): Promise<string> {
+/** Sends the bytes and reads until the other side closes, or for so long after the last of so many answers has begun. */
+export function askRaw(port: number, bytes: string | Buffer, graceMs = 0, answers = 1): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
     const chunks: Buffer[] = [];
@@ -27,7 +27,7 @@ export function askRaw(port: number, bytes: string | Buffer, graceMs = 0): Promi
     }, timeoutMs);
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
-      if (graceMs === 0) return;
+      if (graceMs === 0 || countAnswers(chunks) < answers) return;
       clearTimeout(timer);
       timer = setTimeout(end, graceMs);
     });
@@ -36,6 +36,10 @@ export function askRaw(port: number, bytes: string | Buffer, graceMs = 0): Promi
     socket.on('close', end);
     socket.write(bytes);
   });
+}
+
+function countAnswers(chunks: readonly Buffer[]): number {
+  return Buffer.concat(chunks).toString('latin1').split('HTTP/1.1 ').length - 1;
 }
 
 export type ProxyRequest = { method?: string; headers?: readonly string[]; body?: string; version?: string };

@@ -38,7 +38,7 @@ export type TestProxy = {
   set(instance: string, port: number): Promise<void>;
   /** One command to the current worker, past reeve. */
   tell(command: string): Promise<string>;
-  /** SIGUSR2; resolves once a new worker serves. */
+  /** SIGUSR2; resolves once a new worker serves, and the one before takes nothing any more. */
   reload(): Promise<void>;
   /** SIGUSR2 with a map that cannot be read; resolves once the reload has failed, and mends the map. */
   failReload(): Promise<void>;
@@ -104,6 +104,12 @@ export async function makeProxy({
     const processes = await askMaster(at.masterSocket, 'show proc', options).catch(() => '');
     return parseWorkers(processes).find(({ isOld }) => !isOld)?.pid;
   };
+  const hasStopped = async (pid: number): Promise<boolean> => {
+    const asked = askWorker(at.masterSocket, pid, ['show info'], options);
+    // Undefined: it has ended.
+    const told = await asked.then((answers) => answers?.[0] ?? 'Stopping: 1').catch(() => '');
+    return /^Stopping: 1$/m.test(told);
+  };
   const proxy: TestProxy = {
     ...{ address: `127.0.0.1:${port}`, port, paths, at, ctx, warnings, messages },
     get pid() {
@@ -122,7 +128,7 @@ export async function makeProxy({
       process.kill(proxy.pid, 'SIGUSR2');
       await until(async () => {
         const now = await currentWorker();
-        return now !== undefined && now !== before;
+        return now !== undefined && now !== before && (await hasStopped(before ?? 0));
       });
     },
     failReload: async () => {

@@ -60,7 +60,7 @@ describe('reeve proxy', () => {
     const set = await machine.reeve('proxy', 'set', 'a', '20001');
     expect([set.status, set.stderr]).toEqual([69, expect.stringContaining(told)]);
     expect(set.stderr).toContain('cannot tell HAProxy that a is at port 20001, as it is registered: ');
-    const hasty = () => ({ ...proxy.ctx, signal: AbortSignal.timeout(500) });
+    const hasty = () => ({ ...proxy.ctx, signal: AbortSignal.timeout(4_000) });
     await expect(removeInstance(hasty(), 'b')).rejects.toThrow(
       'cannot tell HAProxy that b is gone, as it is from the registry: ',
     );

@@ -167,7 +167,7 @@ describe('a drain', () => {
       const startedAt = performance.now();
       const { data } = await drainProxy(proxy.ctx, { boundMs: 300 });
       expect(data).toEqual({ tunnels: 3, ended: 0, forced: 3, draining: true });
-      expect(performance.now() - startedAt).toBeLessThan(4_000);
+      expect(performance.now() - startedAt).toBeLessThan(10_000);
       expect(await total(proxy)).toBe(0);
     },
   );

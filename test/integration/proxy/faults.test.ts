@@ -94,9 +94,9 @@ describe('a drain', () => {
       if (request.includes('show stat')) looks += 1;
       return looks === 3 && request.includes('show stat') ? odd : answer;
     });
-    const { result, tookMs } = await measure(() => drainProxy(proxy.ctx, { boundMs: 1_500 }));
+    const { result, tookMs } = await measure(() => drainProxy(proxy.ctx, { boundMs: 5_000 }));
     expect(result.data).toEqual({ tunnels: 3, ended: 0, forced: 3, draining: true });
-    expect(tookMs).toBeGreaterThanOrEqual(1_500);
+    expect(tookMs).toBeGreaterThanOrEqual(5_000);
     expect(looks).toBeGreaterThan(4);
     await until(() => tunnels.every((tunnel) => !tunnel.isOpen()));
   });
@@ -111,7 +111,8 @@ describe('a drain', () => {
     });
     const { result, tookMs } = await measure(() => drainProxy(proxy.ctx, { boundMs: 1_000 }));
     expect(result.data).toEqual({ tunnels: 3, ended: 0, forced: 3, draining: true });
-    expect(tookMs).toBeLessThan(8_000);
+    // A second, and three more in which it looks whether they have ended.
+    expect(tookMs).toBeLessThan(12_000);
     await until(() => tunnels.every((tunnel) => !tunnel.isOpen()));
   });
 
@@ -132,11 +133,13 @@ describe('a drain', () => {
   it('does not wait for a lock that somebody holds, and gives tunnels their whole time (A25, A67)', async () => {
     const { proxy, tunnels } = await startWithTunnels(2);
     const lock = await holdLock(proxy);
-    const draining = measure(() => drainProxy(proxy.ctx, { boundMs: 2_000 }));
-    const toldAt = await until(async () => {
-      const got = await proxy.tell(`get map ${proxy.at.flagsMap} drain`);
-      return got.includes('value="on"');
-    }).then(() => performance.now());
+    let toldAt = Number.POSITIVE_INFINITY;
+    const info = (): void => {
+      toldAt = performance.now();
+    };
+    const ctx = { ...proxy.ctx, log: { ...proxy.ctx.log, info } };
+    const draining = measure(() => drainProxy(ctx, { boundMs: 2_000 }));
+    await until(async () => (await proxy.tell(`get map ${proxy.at.flagsMap} drain`)).includes('value="on"'));
     const { result, tookMs } = await draining;
     lock.release();
     expect(performance.now() - toldAt).toBeGreaterThanOrEqual(1_900);
@@ -148,14 +151,15 @@ describe('a drain', () => {
   });
 
   it('is told again to a worker in which a sync of before has undone it (A67)', async () => {
-    const { proxy } = await startWithTunnels(1);
-    const draining = drainProxy(proxy.ctx, { boundMs: 3_000 });
+    const { proxy, tunnels } = await startWithTunnels(1);
+    const draining = drainProxy(proxy.ctx, { boundMs: 60_000 });
     const isOn = async (): Promise<boolean> =>
       (await proxy.tell(`get map ${proxy.at.flagsMap} drain`)).includes('value="on"');
     await until(isOn);
     await proxy.tell(`set map ${proxy.at.flagsMap} drain off`);
     await until(isOn);
     await expect(openTunnel(proxy.port, '/i/a/')).rejects.toThrow(' 503 ');
+    tunnels[0]?.close();
     await draining;
   });
 });
