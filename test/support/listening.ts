@@ -28,7 +28,12 @@ const quick: Pace = { pollSeconds: 1, emptyMs: 1_000, missingMs: 300, failureMs:
 export function startEar(
   endpoint: string,
   env: Readonly<Record<string, string>>,
-  { name, windowMs, answerMs = 1_000 }: { name: string; windowMs: number; answerMs?: number },
+  {
+    name,
+    windowMs,
+    answerMs = 1_000,
+    ...pace
+  }: { name: string; windowMs: number; answerMs?: number; emptyMs?: number },
 ): Ear {
   for (const [variable, value] of Object.entries(env)) vi.stubEnv(variable, value);
   const root = makeTempDir();
@@ -41,7 +46,7 @@ export function startEar(
   const log = { ...silentLog, warning: tell('warning'), info: tell('info') };
   const controller = new AbortController();
   const ctx = { clock: systemClock, log, paths, signal: controller.signal };
-  const window = { untilMs: performance.now() + windowMs, pace: quick };
+  const window = { untilMs: performance.now() + windowMs, pace: { ...quick, ...pace } };
   const listen = async (): Promise<QueueReport> => {
     const limit = { signal: controller.signal, deadlineMs: answerMs };
     const queues = await openQueues({ region: cloudRegion, endpoint }, limit);

@@ -70,12 +70,11 @@ describe('a deploy to a node that listens', () => {
     const listening = node.start(['listen', '--window', '900']);
     await listening.waitFor('woke reconcile');
 
+    const endedAt = (): unknown => (node.state('runs/reconcile.json') as { endedAt: unknown }).endedAt;
     const toWake: number[] = [];
     const toStart: number[] = [];
     for (let at = 0; at < tries; at += 1) {
-      await expect
-        .poll(() => (node.state('runs/reconcile.json') as { endedAt: unknown }).endedAt, limit)
-        .not.toBeNull();
+      await expect.poll(endedAt, limit).not.toBeNull();
       wokenAt.length = 0;
       proxy.seen.length = 0;
       await deploy();
@@ -88,6 +87,7 @@ describe('a deploy to a node that listens', () => {
       toWake.push((wokenAt[0] ?? Number.NaN) - publishedAt);
       toStart.push(startedAt() - publishedAt);
     }
+    await expect.poll(endedAt, limit).not.toBeNull();
     listening.child.kill('SIGTERM');
     await listening.end;
     const bare = await timeEmulator(notified);
@@ -105,12 +105,12 @@ describe('a deploy to a node that listens', () => {
       ...{ nodeId: 'web-1', project: 'gap', storeDir: `${notified.operator.root}/store`, env: notified.env },
       cluster: { notify: 'sns', region: cloudRegion },
     });
-    await node.reeve('listen', '--window', '1');
+    await node.reeve('listen', '--window', '3');
     const gaps: number[] = [];
     for (let at = 0; at < 5; at += 1) {
       notified.proxy.seen.length = 0;
       const startedAt = performance.now();
-      const listening = node.start(['listen', '--window', '1']);
+      const listening = node.start(['listen', '--window', '3']);
       const firstPoll = (): number | undefined =>
         notified.proxy.seen.find(({ action }) => action === 'ReceiveMessage')?.at;
       await expect.poll(firstPoll, limit).toBeDefined();

@@ -5,7 +5,7 @@ import type { RunRecord } from '../../../src/lib/state/run-record.ts';
 import { makeListeningNode } from '../../support/listening.ts';
 import { startNotified } from '../../support/notified.ts';
 
-const limit = { timeout: 20_000 };
+const limit = { timeout: 40_000 };
 const queue = 'launch-pad-default-web-1';
 
 describe('reeve listen', () => {
@@ -15,7 +15,7 @@ describe('reeve listen', () => {
     const node = makeListeningNode(notified.env);
     // The message waits from before the window: what comes between two windows is not lost.
     await notified.deploy(['web-1']);
-    const listening = node.start('--window', '3');
+    const listening = node.start('--window', '8');
     await expect.poll(node.wakes, limit).toEqual(['reconcile']);
     const end = await listening.ended;
     expect([end.status, end.stdout]).toEqual([0, `queue ${queue}: 1 message\n`]);
@@ -23,18 +23,19 @@ describe('reeve listen', () => {
     expect((await notified.queues.messages(queue)).all).toBe(0);
     const record = node.machine.json('state/runs/listen.json') as RunRecord;
     expect(record).toMatchObject({ concern: 'listen', outcome: 'done', exitCode: 0 });
-    expect(record.durationMs).toBeLessThan(4_000);
+    // A poll that knew nothing of its window would last 20 s.
+    expect(record.durationMs).toBeLessThan(16_000);
   });
 
   it('asks for nothing that its role does not let it (L132, L133)', async () => {
     const notified = await startNotified(['web-1']);
     await notified.deploy(['web-1']);
     notified.asked();
-    await makeListeningNode(notified.env).start('--window', '2').ended;
+    await makeListeningNode(notified.env).start('--window', '6').ended;
     const asked = Object.keys(notified.asked()).sort();
     expect(asked).toEqual(['DeleteMessageBatch', 'GetQueueUrl', 'ReceiveMessage']);
     await notified.queues.delete(queue);
-    const end = await makeListeningNode(notified.env).start('--window', '2').ended;
+    const end = await makeListeningNode(notified.env).start('--window', '6').ended;
     expect([end.status, end.stdout]).toEqual([0, `queue ${queue} is not there yet\n`]);
     expect(notified.asked()).toEqual({ GetQueueUrl: 1 });
     expect(await notified.queues.names()).toEqual([]);
@@ -67,7 +68,9 @@ describe('reeve listen', () => {
     const node = makeListeningNode(notified.env);
     const listening = node.start('--window', '900');
     await listening.waitFor('1 message on queue');
-    await expect.poll(() => notified.proxy.seen.at(-1)?.action, limit).toBe('ReceiveMessage');
+    await expect
+      .poll(() => notified.proxy.seen.slice(-2).map(({ action }) => action), limit)
+      .toEqual(['DeleteMessageBatch', 'ReceiveMessage']);
     const record = node.machine.json('state/runs/listen.json') as RunRecord;
     expect(record).toMatchObject({ endedAt: null, step: { name: 'window' } });
     expect(Date.parse(record.step?.deadlineAt ?? '') - Date.parse(record.startedAt)).toBeGreaterThan(900_000);
@@ -75,7 +78,7 @@ describe('reeve listen', () => {
     listening.child.kill('SIGTERM');
     const end = await listening.ended;
     expect([end.status, end.stderr]).toEqual([143, `1 message on queue ${queue}: woke reconcile\n`]);
-    expect(performance.now() - stoppedAt).toBeLessThan(2_000);
+    expect(performance.now() - stoppedAt).toBeLessThan(8_000);
     expect(node.machine.json('state/runs/listen.json')).toMatchObject({
       exitCode: 0,
       endedAt: expect.any(String),
@@ -117,7 +120,7 @@ describe('reeve listen', () => {
     const Entries = Array.from({ length: 10 }, (_, index) => ({ Id: `m${index}`, MessageBody: 'anything' }));
     for (let sent = 0; sent < 50; sent += 1)
       await notified.sqs.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
-    const end = await makeListeningNode(notified.env).start('--window', '3').ended;
+    const end = await makeListeningNode(notified.env).start('--window', '8').ended;
     expect(end.stdout).toBe(`queue ${queue}: 501 messages\n`);
     expect(end.stderr.match(/woke reconcile/g)).toHaveLength(1);
     expect(await notified.queues.messages(queue)).toEqual({ all: 0, hidden: 0 });
@@ -140,10 +143,10 @@ describe('reeve listen', () => {
     const node = makeListeningNode({ INVOCATION_ID: 'a'.repeat(32) }, { notify: 'none' });
     const startedAt = performance.now();
     const program = node.start('--window', '900');
-    const timer = setTimeout(() => program.child.kill('SIGTERM'), 3_000);
+    const timer = setTimeout(() => program.child.kill('SIGTERM'), 8_000);
     const end = await program.ended;
     clearTimeout(timer);
-    expect(performance.now() - startedAt).toBeGreaterThan(2_900);
+    expect(performance.now() - startedAt).toBeGreaterThan(7_900);
     expect([end.status, end.stderr]).toEqual([143, expect.stringContaining('cluster.notify is none')]);
   });
 
@@ -152,7 +155,7 @@ describe('reeve listen', () => {
     await notified.deploy(['web-1']);
     notified.proxy.fault = () => ({ kind: 'answer', status: 503, body: '{}' });
     const node = makeListeningNode(notified.env);
-    const end = await node.start('--window', '2').ended;
+    const end = await node.start('--window', '6').ended;
     expect(end.status).toBe(69);
     expect(node.machine.json('state/runs/listen.json')).toMatchObject({
       ...{ outcome: 'failed', exitCode: 69 },

@@ -23,7 +23,7 @@ describe('a configuration without a region', () => {
     expect([...new Set(scopes)]).toEqual(['us-east-1']);
 
     const node = makeListeningNode(notified.env, { region: undefined, endpoint: proxy.endpoint });
-    const heard = await node.start('--window', '2').ended;
+    const heard = await node.start('--window', '6').ended;
     expect([heard.status, heard.stdout]).toEqual([0, `queue ${queue}: 1 message\n`]);
   });
 

@@ -25,7 +25,7 @@ it('is deaf and says so, and hears what has waited once its policy is applied an
   const listenBehind = async (policy: unknown): Promise<{ end: ProgramEnd; denied: readonly string[] }> => {
     const door = await openDoor(notified.cloud.endpoint, policy, { buckets: ['state'], region, account });
     const env = { ...notified.cloud.env, AWS_ENDPOINT_URL: door.endpoint };
-    const end = await node.machine.start(['listen', '--window', '2'], env).ended;
+    const end = await node.machine.start(['listen', '--window', '6'], env).ended;
     return { end, denied: door.denied };
   };
 
