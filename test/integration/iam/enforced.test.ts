@@ -113,7 +113,7 @@ describe('roles that may do what their policies say', () => {
     const placed = services.map((service) => ({ nodes: [node.nodeId], project: 'iam', ...service }));
     writeFileSync(file, JSON.stringify({ services: placed }));
     must(await operator('deploy', file, '--yes'));
-    const listening = app('listen', '--window', '5');
+    const listening = app('listen', '--window', '15');
     must(await app('reconcile'));
     must(await app('heartbeat'));
     const ticked = await edge.reeve('edge', '--json');
@@ -131,7 +131,7 @@ describe('roles that may do what their policies say', () => {
     expect((await edge.reeve('edge')).status).toBe(0);
     expect((await edge.reeve('doctor')).stdout).toContain("this node's part can be read");
     must(await listening);
-    const heard = await edge.reeve('listen', '--window', '1');
+    const heard = await edge.reeve('listen', '--window', '6');
     expect([heard.status, heard.stderr]).toEqual([0, expect.not.stringContaining('AccessDenied')]);
     must(await app('doctor'), 1);
     expect(await keepDump(cloud, doors.app)).not.toContain('<Upload>');

@@ -46,9 +46,20 @@ function aMark(): string {
   marks += 1;
   const mark = `8${process.pid % 10_000}.${1000 + marks}`;
   onTestFinished(() => {
-    for (const pid of findMarked(mark)) process.kill(pid, 'SIGKILL');
+    for (const pid of findMarked(mark)) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It has ended by itself.
+      }
+    }
   });
   return mark;
+}
+
+/** The kernel may take a moment for what was killed. */
+async function expectNone(mark: string): Promise<void> {
+  await until(() => findMarked(mark).length === 0, 5_000);
 }
 
 describe('runCommand', () => {
@@ -157,9 +168,9 @@ describe('runCommand', () => {
 
   it('ends the whole group at the deadline, and keeps what it had printed (A50)', async () => {
     const mark = aMark();
-    const end = await run(`echo begun; sleep ${mark} & sleep ${mark}`, { deadlineMs: 400 });
+    const end = await run(`echo begun; sleep ${mark} & sleep ${mark}`, { deadlineMs: 5_000 });
     expect(end).toMatchObject({ kind: 'deadline', text: 'begun\n' });
-    expect(findMarked(mark)).toEqual([]);
+    await expectNone(mark);
   });
 
   it('lets a command settle when it is cancelled (A49)', async () => {
@@ -168,7 +179,7 @@ describe('runCommand', () => {
       if (Buffer.from(chunk).includes('ready')) cancel.abort();
     };
     const script = 'trap "sleep 0.2; echo settled; exit 0" TERM; echo ready; sleep 30 & wait';
-    const end = await run(script, { signal: cancel.signal, sink });
+    const end = await run(script, { signal: cancel.signal, sink, killGraceMs: 30_000 });
     expect(end).toMatchObject({ kind: 'cancelled', text: 'ready\nsettled\n' });
   });
 
@@ -182,7 +193,7 @@ describe('runCommand', () => {
     cancel.abort();
     expect(await running).toMatchObject({ kind: 'cancelled' });
     expect(performance.now() - startedAtMs).toBeLessThan(5_000);
-    expect(findMarked(mark)).toEqual([]);
+    await expectNone(mark);
   });
 
   it('is cancelled at once without a grace (A49)', async () => {
@@ -195,7 +206,7 @@ describe('runCommand', () => {
     await until(() => findMarked(mark).length > 0);
     cancel.abort();
     expect(await running).toMatchObject({ kind: 'cancelled' });
-    expect(findMarked(mark)).toEqual([]);
+    await expectNone(mark);
   });
 
   it('starts nothing once it is cancelled', async () => {
@@ -213,7 +224,7 @@ describe('runCommand', () => {
     expect(end).toMatchObject({ kind: 'exited', code: 0, text: 'gone\n' });
     expect(tookMs).toBeGreaterThan(4_900);
     expect(tookMs).toBeLessThan(10_000);
-    expect(findMarked(mark)).toEqual([]);
+    await expectNone(mark);
   });
 
   it('is not held by one that left the group with the pipe', async () => {
@@ -228,15 +239,15 @@ describe('runCommand', () => {
     const script = `trap '' TERM; setsid sleep ${mark} & while :; do sleep ${mark}; done`;
     const end = await run(script, { deadlineMs: 300, killGraceMs: 1_000 });
     expect(end).toMatchObject({ kind: 'deadline' });
-    // A second grace would be five seconds.
-    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
+    // A second grace would be five seconds more.
+    expect(performance.now() - startedAtMs).toBeLessThan(6_000);
   });
 
   it('waits for a command that has closed its output, and leaves nothing behind it', async () => {
     const mark = aMark();
     const end = await run(`exec >&- 2>&-; sleep ${mark} & sleep 0.5; exit 4`);
     expect(end).toMatchObject({ kind: 'exited', code: 4, text: '' });
-    expect(findMarked(mark)).toEqual([]);
+    await expectNone(mark);
   });
 
   it('keeps the tail of a gigabyte, and its memory flat (A54)', async () => {

@@ -141,7 +141,7 @@ describe('a directory that does not answer', () => {
     mountDead(dir);
     const startedAtMs = performance.now();
     const spec = { ...user, argv: ['true'] as const, dir, env };
-    const options = { killGraceMs: 5_000, maxOutputBytes: 1_024, scratchDir: makeTempDir() };
+    const options = { killGraceMs: 30_000, maxOutputBytes: 1_024, scratchDir: makeTempDir() };
     const never = new AbortController().signal;
     expect(await runCommand(spec, { ...options, deadlineMs: 300, signal: never })).toMatchObject({
       kind: 'deadline',
@@ -150,6 +150,6 @@ describe('a directory that does not answer', () => {
     expect(await runCommand(spec, { ...options, deadlineMs: 60_000, signal })).toMatchObject({
       kind: 'cancelled',
     });
-    expect(performance.now() - startedAtMs).toBeLessThan(4_000);
+    expect(performance.now() - startedAtMs).toBeLessThan(8_000);
   });
 });
