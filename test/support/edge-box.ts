@@ -53,7 +53,7 @@ function settingsOf(cluster: Readonly<Record<string, unknown>>): NonNullable<Set
 
 function describeEdgeBox(node: Installed): EdgeBox {
   const { host } = node;
-  const curl = ['curl', '-sS', '--max-time', '5'];
+  const curl = ['curl', '-sS', '--max-time', '20'];
   return {
     ...node,
     configureEdge: (cluster = {}) => node.configure({ cluster: settingsOf(cluster) }),
@@ -61,7 +61,7 @@ function describeEdgeBox(node: Installed): EdgeBox {
       buildWebImages(host.outside('/run/docker.sock'), versions);
     },
     browse: (path = '/', name = domain) =>
-      host.output([...curl, '--fail', '--cacert', caFile, `https://${name}${path}`]),
+      host.output(['curl', '-sS', '--max-time', '5', '--fail', '--cacert', caFile, `https://${name}${path}`]),
     startTunnels: (count) => startTunnels(host, count),
     askBalancer: () => host.output([...curl, '-o', '/dev/null', '-w', '%{http_code}', balancerUrl]),
   };

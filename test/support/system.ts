@@ -30,6 +30,23 @@ export async function nextRuns(host: Host): Promise<Record<string, number>> {
   });
 }
 
+/** No process of the service is there, so that the next one begins after this. */
+export async function whenIdle(host: Host, service: string): Promise<void> {
+  await host.waitFor(`${service} to end`, async () => {
+    const { ActiveState } = await host.show(service, 'ActiveState');
+    return ActiveState === 'inactive' || ActiveState === 'failed';
+  });
+}
+
+/** A run that has met a slow machine fails once, and is well with the next: a unit that stays failed is what is meant. */
+export async function expectNoneFailed(host: Host): Promise<void> {
+  await host.waitFor('no unit to have failed', async () => {
+    const failed = await host.output(['systemctl', '--failed', '--quiet', '--no-legend']);
+    if (failed !== '') throw new Error(failed);
+    return true;
+  });
+}
+
 /** What was measured: scripts/test shows these lines. */
 export function tellFigure(text: string): void {
   console.log(`figure: ${text}`);

@@ -102,20 +102,22 @@ export async function countHits({ node, control }: TwoHosts): Promise<Hits> {
 
 const units = { node: ['reeve-rsync-pull', 'reeve-deploy-action'], control: ['reeve-action'] };
 
-/** The clock of all that reeve's units run from now on; undefined: the machine's own. */
+/** The clock of all that reeve's units run from now on; undefined: the machine's own. The machine may be down for a while. */
 export async function setClock(
   hosts: TwoHosts,
   which: 'node' | 'control',
   offset: string | undefined,
 ): Promise<void> {
   const host = hosts[which];
-  for (const unit of units[which]) {
-    const file = `/etc/systemd/system/${unit}.service.d/60-clock.conf`;
-    const variables = Object.entries(fakeClock(offset ?? '')).map(([key, value]) => `"${key}=${value}"`);
-    const text = offset === undefined ? '' : `[Service]\nEnvironment=${variables.join(' ')}\n`;
-    await host.write(file, text);
-  }
-  await host.output(['systemctl', 'daemon-reload']);
+  const variables = Object.entries(fakeClock(offset ?? '')).map(([key, value]) => `"${key}=${value}"`);
+  const text = offset === undefined ? '' : `[Service]\nEnvironment=${variables.join(' ')}\n`;
+  await host.waitFor('the clock to be set', async () => {
+    for (const unit of units[which]) {
+      await host.write(`/etc/systemd/system/${unit}.service.d/60-clock.conf`, text);
+    }
+    await host.output(['systemctl', 'daemon-reload']);
+    return true;
+  });
 }
 
 const finals = ['completed', 'failed', 'rejected', 'cancelled'];

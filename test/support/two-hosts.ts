@@ -161,6 +161,10 @@ function describe(control: Host, node: Host, stop: () => void): TwoHosts {
     if (states.length > 1) throw new Error(`${actionId} is in ${states.join(' and ')}`);
     return states[0];
   };
+  const read = async (actionId: string): Promise<ActionFile> => {
+    const state = await stateOf(actionId);
+    return JSON.parse(await control.read(`${actions}/${state}/${actionId}.json`));
+  };
   return {
     ...{ control, node, stop, stateOf },
     addService: async (service, { lines = [], healthcheck } = {}) => {
@@ -205,16 +209,15 @@ function describe(control: Host, node: Host, stop: () => void): TwoHosts {
     approve: async (actionId) => {
       await control.output(['reeve', 'action', 'approve', '--yes', actionId]);
     },
-    read: async (actionId) => {
-      const state = await stateOf(actionId);
-      return JSON.parse(await control.read(`${actions}/${state}/${actionId}.json`));
-    },
+    read,
     settled: async (actionId, timeoutMs = 120_000) =>
       await control.waitFor(
         `the end of ${actionId}`,
         async () => {
           const state = await stateOf(actionId);
-          return state === 'completed' || state === 'failed' ? state : undefined;
+          if (state !== 'completed' && state !== 'failed') return undefined;
+          // What it says of its end comes a moment after the move.
+          return (await read(actionId)).transition_history.at(-1)?.to === state ? state : undefined;
         },
         { timeoutMs, everyMs: 250 },
       ),

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fakeClock } from '../support/faked-clock.ts';
+import type { Host } from '../support/host.ts';
 import { createRandom, type Random } from '../support/random.ts';
 import { describeHost, tellFigure } from '../support/system.ts';
 import { startTwoHosts, type TwoHosts } from '../support/two-hosts.ts';
@@ -112,7 +113,11 @@ describeHost('a hundred actions under faults', () => {
       await sleep(random.below(3_000));
     }
     // Whoever approves was at a machine that lost its power: the person looks, and asks again.
-    await approve(some, clock);
+    await hosts.control.waitFor('all to be approved', async () => {
+      await approve(some, clock);
+      const pending = await hosts.control.sh(`ls ${tree}/pending`);
+      return !some.some((service) => pending.split('\n').includes(`${idOf(service)}.json`));
+    });
   }
 
   async function ended(count: number): Promise<void> {
@@ -134,13 +139,20 @@ describeHost('a hundred actions under faults', () => {
 
   /** Whatever could still come has come: each side has looked again, and nothing waits to be sent. */
   async function quiet(): Promise<void> {
-    await hosts.node.output(['systemctl', 'start', 'reeve-deploy-action']);
-    await hosts.node.output(['systemctl', 'start', 'reeve-rsync-pull']);
+    await runWell(hosts.node, 'reeve-deploy-action');
+    await runWell(hosts.node, 'reeve-rsync-pull');
     await hosts.node.waitFor('an empty outbox', async () => {
       return (await hosts.node.sh(`ls -A ${state}/outbox`)) === '';
     });
-    await hosts.control.output(['systemctl', 'start', 'reeve-action']);
-    await hosts.node.output(['systemctl', 'start', 'reeve-rsync-pull']);
+    await runWell(hosts.control, 'reeve-action');
+    await runWell(hosts.node, 'reeve-rsync-pull');
+  }
+
+  /** One that was under way may have met the last fault. */
+  async function runWell(host: Host, unit: string): Promise<void> {
+    await host.waitFor(`a good run of ${unit}`, async () => {
+      return (await host.run(['systemctl', 'start', unit])).status === 0;
+    });
   }
 
   function readAction(end: string, service: string): string {

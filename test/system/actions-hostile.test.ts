@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { foreignNames } from '../support/foreign-names.ts';
-import { describeHost, tellFigure } from '../support/system.ts';
+import { describeHost, tellFigure, whenIdle } from '../support/system.ts';
 import { startTwoHosts, type TwoHosts } from '../support/two-hosts.ts';
 
 const deploy = '/opt/homelab/actions/deploy/web-1';
@@ -92,7 +92,7 @@ describeHost('a node with a hostile control host', () => {
     const { control, node } = hosts;
     const since = (await node.sh('date +%s.%N')).trim();
     // A stop while they are put there: the node finds them all at once.
-    await node.output(['systemctl', 'stop', 'reeve-rsync-pull.timer']);
+    await stopPulls();
     await put(`${idOf('s0')}.json`, JSON.stringify(anApproval('s0')));
     for (const [word, content] of Object.entries(documents)) {
       await put(`${idOf(word)}.json`, typeof content === 'string' ? content : JSON.stringify(content));
@@ -136,7 +136,7 @@ describeHost('a node with a hostile control host', () => {
     const { control, node } = hosts;
     const since = (await node.sh('date +%s.%N')).trim();
     await control.sh(`rm -rf ${deploy}; install -d -o deploy -g deploy ${deploy}`);
-    await node.output(['systemctl', 'stop', 'reeve-rsync-pull.timer']);
+    await stopPulls();
     await control.output([
       ...['python3', '-c'],
       'import os,sys\nfor i in range(100000): os.close(os.open(f"{sys.argv[1]}/redeploy-web-1-{i}.json", os.O_CREAT, 0o644))',
@@ -161,6 +161,11 @@ describeHost('a node with a hostile control host', () => {
     expect((await hosts.told()).filter((line) => line.startsWith('begin '))).toHaveLength(2);
     await expectUntouched();
   }, 180_000);
+
+  async function stopPulls(): Promise<void> {
+    await hosts.node.output(['systemctl', 'stop', 'reeve-rsync-pull.timer']);
+    await whenIdle(hosts.node, 'reeve-rsync-pull.service');
+  }
 
   /** What has no action's name is told on the node: each by its name, once, and as one line. */
   async function expectNamesTold(since: string): Promise<void> {
@@ -213,6 +218,9 @@ describeHost('a node with a hostile control host', () => {
     ]);
     expect(kept.stdout).toBe('');
     expect((await hosts.control.run(['grep', '-rl', secret, '/opt/homelab/events'])).stdout).toBe('');
-    expect(await hosts.node.sh(`ls -A ${state}/inbox`)).toBe('');
+    // What has been told of leaves it a moment later.
+    await hosts.node.waitFor('an empty inbox', async () => {
+      return (await hosts.node.sh(`ls -A ${state}/inbox`)) === '';
+    });
   }
 });

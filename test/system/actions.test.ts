@@ -1,7 +1,7 @@
 // Approved redeploys between two booted machines: a person approves on the control host, and nobody types on the node.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeHost, tellFigure } from '../support/system.ts';
+import { describeHost, tellFigure, whenIdle } from '../support/system.ts';
 import { checkout, startTwoHosts, type TwoHosts } from '../support/two-hosts.ts';
 
 /** Of a container that falls ill and stays so, whatever is done but making it anew. */
@@ -78,6 +78,7 @@ describeHost('two machines with actions', () => {
     const { control, node } = hosts;
     // Nobody takes it on before it has been copied.
     await control.output(['systemctl', 'stop', 'reeve-action.path', 'reeve-action.timer']);
+    await whenIdle(control, 'reeve-action.service');
     const id = await hosts.propose('blog');
     await hosts.approve(id);
     await control.sh(`cp -p ${tree}/approved/${id}.json /root/approval.json`);
@@ -89,7 +90,9 @@ describeHost('two machines with actions', () => {
     // The very same bytes once more, where the node fetches them, as a restored backup has them.
     const events = await control.sh('ls /opt/homelab/events/web-1');
     const since = await node.sh('date +%s.%N');
-    await control.sh(`cp -p /root/approval.json ${tree}/deploy/web-1/${id}.json`);
+    await control.sh(
+      `cp -p /root/approval.json ${tree}/.new; mv ${tree}/.new ${tree}/deploy/web-1/${id}.json`,
+    );
     await node.waitFor(
       'them to be in the mirror',
       async () => await node.exists(`${state}/staging/${id}.json`),
@@ -99,7 +102,8 @@ describeHost('two machines with actions', () => {
     await node.sh(`
       systemctl start reeve-rsync-pull
       [ -z "$(ls -A ${state}/inbox)" ]
-      install -m 0600 ${state}/staging/${id}.json ${state}/inbox/${id}.json; touch /run/reeve/wake/deploy-action
+      install -m 0600 ${state}/staging/${id}.json ${state}/.new; mv ${state}/.new ${state}/inbox/${id}.json
+      touch /run/reeve/wake/deploy-action
     `);
     await node.waitFor('an empty inbox', async () => (await node.sh(`ls -A ${state}/inbox`)) === '');
     const journal = await node.waitFor('the journal to tell of it', async () => {
@@ -111,9 +115,14 @@ describeHost('two machines with actions', () => {
     await control.sh(`rm ${tree}/deploy/web-1/${id}.json`);
 
     // And where the executor takes them from: it is told there that they have been carried out.
-    await control.sh(`cp -p /root/approval.json ${tree}/approved/${id}.json; touch /run/reeve/wake/action`);
-    await control.waitFor('it to be rejected', () => control.exists(`${tree}/rejected/${id}.json`));
-    expect(await control.read(`${tree}/rejected/${id}.json`)).toContain('carried out before');
+    await control.sh(`
+      cp -p /root/approval.json ${tree}/.new; mv ${tree}/.new ${tree}/approved/${id}.json
+      touch /run/reeve/wake/action
+    `);
+    // It says why a moment after it has moved.
+    await control.waitFor('it to be rejected', async () =>
+      (await control.read(`${tree}/rejected/${id}.json`)).includes('carried out before'),
+    );
     expect(await control.sh(`ls -A ${tree}/approved ${tree}/running ${tree}/deploy/web-1`)).not.toContain(id);
     expect(await hosts.container('blog')).toEqual(again);
     expect(await control.sh('ls /opt/homelab/events/web-1')).toBe(events);

@@ -34,7 +34,7 @@ describeHost('a node with a database', () => {
     );
     expect(names).toMatch(/^\d{4}-\d\d-\d\dT\d\d-\d\d-00Z\.sql\.gz$/m);
     // What another run is just writing has a name that is gone a moment later.
-    const find = String.raw`find /var/backups/reeve/default -type f ! -name '.reeve-*.tmp' -printf '%m\n'`;
+    const find = String.raw`find /var/backups/reeve/default -ignore_readdir_race -type f ! -name '.reeve-*.tmp' -printf '%m\n'`;
     const modes = await host.sh(`stat -c %a /var/backups/reeve; ${find}`);
     expect(new Set(modes.trim().split('\n'))).toEqual(new Set(['700', '600']));
     const status = await host.waitFor('its status', async () => {
@@ -45,7 +45,11 @@ describeHost('a node with a database', () => {
       lastError: null,
       databases: [{ name: 'app', sizeBytes: expect.any(Number) }],
     });
-    expect((await node.runOf('backup')).exitCode).toBe(0);
+    const run = await host.waitFor('the end of a run', async () => {
+      const last = await node.runOf('backup');
+      return last.endedAt !== null && last;
+    });
+    expect(run.exitCode).toBe(0);
     expect(await host.show('reeve-backup.path', 'ActiveState', 'Result')).toEqual({
       ActiveState: 'active',
       Result: 'success',

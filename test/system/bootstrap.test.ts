@@ -129,9 +129,12 @@ describeHost('a machine on which one thing after another goes wrong', () => {
   afterAll(() => host?.stop());
 
   it('is no node where power fails in the middle of the install', async () => {
+    // A disk that takes its time.
+    await host.write('/usr/local/sbin/sync', '#!/bin/sh\nexec sleep 1000\n', '0755');
     host.start([userData]);
-    await host.waitFor('the install', () => host.sh('ls -d /opt/reeve/releases/.staging-*'));
+    await host.waitFor('the install', () => host.sh('ls -d /opt/reeve/releases/.staging-*; pgrep -x sleep'));
     await host.losePower();
+    await host.sh('rm /usr/local/sbin/sync');
     expect(await host.exists('/etc/reeve/reeve.yaml')).toBe(false);
     expect(await host.sh('ls -d /var/tmp/reeve-bootstrap*')).not.toBe('');
   });

@@ -5,7 +5,7 @@ import { domain, type EdgeBox, startEdgeBox } from '../support/edge-box.ts';
 import type { Host } from '../support/host.ts';
 import { isInBucket } from '../support/installed-store.ts';
 import { aWebDeploy } from '../support/services.ts';
-import { describeHost, tellFigure } from '../support/system.ts';
+import { describeHost, expectNoneFailed, tellFigure } from '../support/system.ts';
 
 const tickMs = 5_000;
 const intervals = { tick: '2s', liveness: '10s', edge: `${tickMs}ms` };
@@ -136,6 +136,6 @@ describeHost('an edge on a machine of its own', () => {
     await served();
     await host.losePower();
     await served();
-    expect(await host.output(['systemctl', '--failed', '--quiet', '--no-legend'])).toBe('');
+    await expectNoneFailed(host);
   });
 });

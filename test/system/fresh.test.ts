@@ -81,7 +81,8 @@ describeHost('a fresh machine', () => {
       const writtenAt = (await node.store.writtenAt('nodes/web-1/desired.json')) * 1000;
       const run = await host.waitFor('the tick', async () => {
         const current = await node.runOf('reconcile');
-        return current.runId !== before.runId && current.endedAt !== null && current;
+        const isLater = current.runId !== before.runId && Date.parse(current.startedAt) >= writtenAt / 1000;
+        return isLater && current.endedAt !== null && current;
       });
       const [started] = (
         await host.journal('--unit', 'reeve-reconcile.service', '--since', `@${Math.floor(writtenAt / 1e6)}`)

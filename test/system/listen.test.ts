@@ -105,7 +105,7 @@ describeHost('a node that listens', () => {
     );
     const gaps: number[] = [];
     let endedAt = 0;
-    await host.waitFor('six windows', async () => {
+    const haveSix = async (): Promise<boolean> => {
       const shown = await host.show(
         service,
         'InactiveEnterTimestampMonotonic',
@@ -118,7 +118,8 @@ describeHost('a node that listens', () => {
         gaps.push((exit - enter) / 1000);
       }
       return gaps.length >= 6;
-    });
+    };
+    await host.waitFor('six windows', haveSix, { timeoutMs: 180_000 });
     tellFigure(`under systemd, between two windows of listening: median ${median(gaps).toFixed(0)} ms`);
     expect(median(gaps)).toBeLessThan(2_000);
     expect(Object.keys(await nextRuns(host))).toContain('reeve-heartbeat.timer');
