@@ -152,8 +152,11 @@ async function createOnce(
   } catch (error) {
     if (error instanceof ImageMissingError || !(error instanceof NameTakenError)) throw error;
     const found = await engine.inspectContainer(containerName(place.key));
-    const isSame = Object.entries(spec.labels).every(([name, value]) => found?.labels[name] === value);
-    if (found === undefined || !isSame) throw error;
+    // The engine takes the name before the container is there: that request is still under way.
+    if (found === undefined)
+      throw new UnavailableError(describeError(error), { cause: error, code: 'engine' });
+    const isSame = Object.entries(spec.labels).every(([name, value]) => found.labels[name] === value);
+    if (!isSame) throw error;
     return { id: found.id };
   }
 }
