@@ -9,6 +9,7 @@ import { systemClock } from '../../../src/lib/time.ts';
 import { type ClaimNode, makeClaimNode } from '../../support/claim-node.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { startEngineProxy } from '../../support/engine-proxy.ts';
+import { askDocker } from '../../support/node.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
 
 function write(directory: string, name: string, value: object): void {
@@ -37,11 +38,14 @@ it('P34 P36 takes up what runs before it waits for a server that does not answer
   const { id: runId, job_id: jobId } = job.payload;
   job.nodeId = 'node-1';
   node.ploy.setStatus(jobId, 'Running');
-  await node.runForeign({ runId, jobId }, 'echo taken up; sleep 2');
+  const going = 'echo taken up; while [ ! -e /go ]; do sleep 0.1; done';
+  const container = await node.runForeign({ runId, jobId }, going);
   const heal = node.ploy.faults.add({ route: 'complete', kind: 'silence' });
   const program = node.start('claim', '--window', '0');
-  await node.ploy.waitUntil('its first line', () => job.chunks.size > 0, 9_000);
+  // Whoever waits for the server first waits for four answers, for ten seconds each.
+  await node.ploy.waitUntil('its first line', () => job.chunks.size > 0, 20_000);
   heal();
+  await askDocker(node.socket, ['exec', container, 'touch', '/go']);
   expect((await program.ended).status).toBe(0);
   expect([...ended, job].map(({ completions }) => completions.length)).toEqual([1, 1, 1]);
 });

@@ -111,14 +111,14 @@ it('P7 P56 never has more containers than its concurrency', async () => {
   const node = await makeClaimNode({ concurrency: 4 });
   const command = 'while [ ! -e /tmp/go ]; do sleep 0.1; done';
   const jobs = Array.from({ length: 5 }, () => node.ploy.queueJob({ command }));
-  const program = node.start('claim', '--window', '60');
+  const program = node.start('claim', '--window', '110');
   let most = 0;
   const look = async (): Promise<string[]> => {
     const containers = await node.containers();
     most = Math.max(most, containers.length);
     return containers;
   };
-  await until(async () => (await look()).length >= 4);
+  await until(async () => (await look()).length >= 4, 60_000);
   expect(jobs.map(({ status }) => status).sort()).toEqual(['Queued', ...Array(4).fill('Running')]);
   await until(async () => {
     // Where it has started and not ended yet.
@@ -138,9 +138,12 @@ it('P34 P35 P36 P37 takes over a container that runs, with its log and its end',
   const { id: runId, job_id: jobId } = job.payload;
   job.nodeId = 'node-1';
   node.ploy.setStatus(jobId, 'Running');
-  await node.runForeign({ runId, jobId }, 'echo before; sleep 3; echo after; exit 7');
-  const end = await node.reeve('claim', '--window', '0');
-  expect(end.status).toBe(0);
+  const command = 'echo before; while [ ! -e /go ]; do sleep 0.1; done; echo after; exit 7';
+  const container = await node.runForeign({ runId, jobId }, command);
+  const program = node.start('claim', '--window', '0');
+  await node.ploy.waitUntil('its first line', () => job.chunks.size > 0);
+  await askDocker(node.socket, ['exec', container, 'touch', '/go']);
+  expect((await program.ended).status).toBe(0);
   expect(job.completions).toMatchObject([{ status: 'Error', exit_code: 7 }]);
   expect(readLines(job)).toEqual(['before', 'after']);
 });

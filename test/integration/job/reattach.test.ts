@@ -89,7 +89,7 @@ describe('P44: containers that run', () => {
     const left: Left[] = [];
     for (let i = 0; i < 3; i += 1) left.push(await leave(node, 'while [ ! -e /go ]; do sleep 0.1; done'));
     const next = node.ploy.queueJob({ command: 'true' });
-    const program = node.start('claim', '--window', '30');
+    const program = node.start('claim', '--window', '100');
     const ended: string[] = [];
     const endOne = async (): Promise<void> => {
       const [one] = left.splice(0, 1);
@@ -102,7 +102,8 @@ describe('P44: containers that run', () => {
     await endOne();
     // Two are left, which is as many as there are slots.
     const asked = node.ploy.requestsTo('status').length;
-    await node.ploy.waitUntil('further questions', () => node.ploy.requestsTo('status').length > asked + 1);
+    // Of each more than one, so that whoever waits for a slot has looked for one as well.
+    await node.ploy.waitUntil('further questions', () => node.ploy.requestsTo('status').length > asked + 3);
     expect(node.ploy.requestsTo('claim')).toEqual([]);
     await endOne();
     await node.ploy.waitUntil('the end of the queued one', () => next.completions.length === 1);
@@ -122,8 +123,13 @@ describe('P45: a container that cannot be looked at', () => {
     const node = await makeClaimNode();
     const bad = await leaveEnded(node);
     const others = [await leaveEnded(node, 'exit 0'), await leaveEnded(node, 'exit 1')];
-    const running = await leave(node, 'sleep 2; exit 7');
+    const running = await leave(node, 'while [ ! -e /go ]; do sleep 0.1; done; exit 7');
     const proxy = await startEngineProxy(engineSocket());
+    proxy.beforeRequest = async (line) => {
+      // Taken over: then it may end.
+      if (line !== `POST /containers/${running.id}/wait`) return;
+      await askDocker(node.socket, ['exec', running.id, 'touch', '/go']);
+    };
     proxy.beforeAnswer = (line) => {
       if (line === `GET /containers/${bad.id}/json`) throw new Error('the engine hangs up');
     };
@@ -142,6 +148,7 @@ describe('P45: a container that cannot be looked at', () => {
     expect(node.ploy.requestsTo('claim')).toHaveLength(1);
     // The next one can, and tells its end.
     proxy.beforeAnswer = () => {};
+    proxy.beforeRequest = () => {};
     expect((await node.reeve('claim', '--window', '0')).status).toBe(0);
     expect(bad.job.completions).toMatchObject([{ status: 'Error', exit_code: 3 }]);
   });
