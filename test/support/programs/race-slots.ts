@@ -1,5 +1,7 @@
 // One side of a race for slots: `race-slots.ts claim|open ROOT ROUNDS`. Whoever claims prints how often more was taken than there is
-// and how often it had a slot; whoever opens goes on until its input ends, and prints how many jobs it opened.
+// and how often it had a slot; whoever opens goes on until its input ends, and prints how many jobs it opened. Each says when it is
+// ready, and begins when it is told to.
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { closeJob, listOpenJobs } from '../../../src/lib/jobs/book.ts';
 import { giveSlotBack, openInSlot, reserveSlot } from '../../../src/lib/jobs/slots.ts';
@@ -14,6 +16,7 @@ const ctx = {
 } as unknown as Parameters<typeof openInSlot>[0];
 
 async function claim(): Promise<void> {
+  process.stdin.destroy();
   let taken = 0;
   let tooMany = 0;
   for (let round = 0; round < Number(rounds); round += 1) {
@@ -44,4 +47,6 @@ async function open(): Promise<void> {
   console.log(JSON.stringify({ opened }));
 }
 
+console.log('ready');
+await once(process.stdin, 'data');
 await (side === 'claim' ? claim() : open());
