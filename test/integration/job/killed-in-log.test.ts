@@ -13,9 +13,14 @@ type Pending = NonNullable<LogProgress['pending']>;
 
 const idOf = (job: PloyJob): string => job.payload.job_id;
 
-/** About 11 MB of frames that no compression makes much smaller, in a second; then some more, as the container goes on. */
-const command =
-  'head -c 6m /dev/urandom | base64 | tee /out/log; sleep 1; head -c 2m /dev/urandom | base64 | tee -a /out/log';
+/**
+ * About 11 MB of frames that no compression makes much smaller, as fast as they can be read; then some more, as the container goes
+ * on: enough for all kills, also where a slow machine cuts the first chunk short.
+ */
+const command = [
+  'head -c 6m /dev/urandom | base64 > /out/log; cat /out/log; sleep 1',
+  'head -c 4m /dev/urandom | base64 > /out/more; cat /out/more; cat /out/more >> /out/log; rm /out/more',
+].join('; ');
 
 /**
  * How many bytes a process may send before it is killed: inside the handshake, in the first chunk near its begin, in its middle and
