@@ -198,7 +198,7 @@ describe('a start', () => {
     const other = putOpenJob(api, 'other', 'run-0');
     const leaving = new AbortController();
     const waiting = api.call('/v1/run/start', aStart, { signal: leaving.signal });
-    await expect.poll(() => api.holder.log()).toContain('listening');
+    await expect.poll(() => api.holder.log(), { timeout: 60_000 }).toContain('listening');
     expect((await api.call('/health')).status).toBe(200);
     leaving.abort();
     await expect(waiting).rejects.toThrow();
@@ -219,7 +219,7 @@ describe('a start', () => {
   });
 
   it('of twenty at once takes no more slots than there are (P7)', async () => {
-    const api = await anApi({ jobs: { concurrency: 4 }, http: { write_timeout: '2s' } });
+    const api = await anApi({ jobs: { concurrency: 4 }, http: { write_timeout: '10s' } });
     const ids = Array.from({ length: 20 }, (_, index) => `job-${index}`);
     await keepFromRunning(api, ...ids);
     const ends = await Promise.all(ids.map((id) => api.call('/v1/run/start', { ...aStart, job_id: id })));
@@ -261,6 +261,8 @@ describe('a stop', () => {
     const cancel = { version: 1, at: expect.any(String), reason: 'enough', by: 'api' };
     expect([other, asked].map((job) => readJson(join(job, 'cancel.json')))).toEqual([cancel, cancel]);
     expect(readdirSync(newer)).toEqual(['claim.json']);
-    expect(api.holder.log()).toContain('cannot tell whose job a-newer is');
+    await expect
+      .poll(() => api.holder.log(), { timeout: 60_000 })
+      .toContain('cannot tell whose job a-newer is');
   });
 });

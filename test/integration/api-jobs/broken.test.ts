@@ -13,9 +13,9 @@ describe('an API that cannot serve', () => {
     for (const { status, text } of answers) {
       expect([status, text]).toEqual([503, 'this node cannot serve now: its journal tells why\n']);
     }
-    await expect.poll(() => holder.servicePid(), { timeout: 10_000 }).toBeUndefined();
+    await expect.poll(() => holder.servicePid(), { timeout: 60_000 }).toBeUndefined();
     expect(holder.starts()).toBe(1);
-    expect(holder.log()).toMatch(/^reeve: .*reeve\.yaml/m);
+    await expect.poll(() => holder.log(), { timeout: 60_000 }).toMatch(/^reeve: .*reeve\.yaml/m);
     writeFileSync(node.configFile, good);
     expect((await callApi(holder.port, undefined)).status).toBe(200);
   });
@@ -31,9 +31,10 @@ describe('an API that cannot serve', () => {
     });
     for (const end of await Promise.all(calls)) expect(end).toBeInstanceOf(Error);
     expect(performance.now() - startedAt).toBeLessThan(10_000);
-    expect(holder.starts()).toBe(1);
-    await expect.poll(() => holder.servicePid(), { timeout: 10_000 }).toBeUndefined();
-    expect(holder.log()).toMatch(/^reeve: cannot read .*node\.crt/m);
+    // It leaves two seconds after the last caller: where the machine stands still as long, another one begins.
+    expect(holder.starts()).toBeLessThanOrEqual(3);
+    await expect.poll(() => holder.servicePid(), { timeout: 60_000 }).toBeUndefined();
+    await expect.poll(() => holder.log(), { timeout: 60_000 }).toMatch(/^reeve: cannot read .*node\.crt/m);
     renameSync(`${node.files.cert}.away`, node.files.cert);
     expect((await callApi(holder.port, node.pki)).status).toBe(200);
   });
@@ -43,6 +44,6 @@ describe('an API that cannot serve', () => {
     writeFileSync(node.configFile, '{}');
     const holder = await node.hold();
     expect((await callApi(holder.port, undefined)).status).toBe(503);
-    await expect.poll(() => holder.log(), { timeout: 10_000 }).toContain('section jobs is missing');
+    await expect.poll(() => holder.log(), { timeout: 60_000 }).toContain('section jobs is missing');
   });
 });

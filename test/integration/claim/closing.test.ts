@@ -57,7 +57,9 @@ it('gives up no job that ends while it is looked at, and leaves it ended', async
     await machine.open(key, { completion: { settled } });
     await close(key, round % 12);
     steps.push(...planClaim(await gatherClaimFacts(ctx, engine, []), new Date()));
-    await expect.poll(() => readdirSync(join(ctx.paths.stateDir, 'jobs')), { interval: 2 }).toEqual([]);
+    await expect
+      .poll(() => readdirSync(join(ctx.paths.stateDir, 'jobs')), { interval: 2, timeout: 60_000 })
+      .toEqual([]);
   }
   expect(steps.filter(({ kind }) => kind !== 'start')).toEqual([]);
 });

@@ -131,7 +131,7 @@ describe('a disk without enough room', () => {
     expect([first.status, node.ploy.state.requests.length, job.status]).toEqual([69, 0, 'Queued']);
     expect(first.stderr).toContain(`cannot take a job: ${JSON.stringify(at)} has`);
     expect(first.stderr).toMatch(words);
-    const second = claim('30');
+    const second = claim('100');
     await second.waitFor('cannot take a job');
     execFileSync('mount', ['-o', 'remount,size=3g', at]);
     await node.ploy.waitUntil('its end', () => job.completions.length > 0);

@@ -24,7 +24,7 @@ it('P56 runs a job that could not be written down while somebody had the slots, 
   const node = await makeClaimNode({ concurrency: 1 });
   const letGo = await holdSlots(node);
   const job = node.ploy.queueJob({ command: 'echo kept' });
-  const program = node.start('claim', '--window', '60');
+  const program = node.start('claim', '--window', '100');
   await program.waitFor('slots is held');
   expect([job.status, keptAnswers(node).length]).toEqual(['Running', 1]);
   letGo();

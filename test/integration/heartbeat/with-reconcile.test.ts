@@ -27,21 +27,22 @@ describe('a status', () => {
   });
 
   it('is written for liveness by the heartbeat, and then by no tick (L106-L108)', async () => {
-    // Every write is due for liveness after a second.
-    const node = makeNode({ cluster: { intervals: { liveness: '1s', edge: '250ms' } } });
+    // Every write is due for liveness after five seconds.
+    const livenessMs = 5_000;
+    const node = makeNode({ cluster: { intervals: { liveness: '5s', edge: '250ms' } } });
     await node.deploy([aWorkerDeploy()]);
     await node.reeve('reconcile');
     const written = Date.parse(node.status().lastSeen);
-    await expect.poll(() => Date.now() - written, { timeout: 10_000 }).toBeGreaterThan(1000);
+    await expect.poll(() => Date.now() - written, { timeout: 60_000 }).toBeGreaterThan(livenessMs);
     const before = inode(node);
     const beat = await node.reeve('heartbeat');
     expect([beat.status, inode(node) === before]).toEqual([0, false]);
     const [service] = node.status().services;
     expect(service).toMatchObject({ state: 'running', updatedAt: node.status().lastSeen });
     const after = inode(node);
+    const beatAtMs = Date.parse(node.status().lastSeen);
     await node.reeve('reconcile');
-    // The tick itself takes less than a second, most of the time: if not, it was right to write.
-    const isQuick = Date.now() - Date.parse(node.status().lastSeen) < 1000;
-    if (isQuick) expect(inode(node)).toBe(after);
+    // Where the tick took as long, it was right to write.
+    if (Date.now() - beatAtMs < livenessMs) expect(inode(node)).toBe(after);
   });
 });

@@ -150,12 +150,12 @@ describe('the bundle of artifacts', () => {
     writeFileSync(paths.stdout, 'hello\n');
     symlinkSync('/etc/passwd', join(paths.out, 'away'));
     symlinkSync('deep', join(paths.out, 'near'));
-    await runProgram(['mkfifo', join(paths.out, 'pipe')], { timeoutMs: 5000 });
+    await runProgram(['mkfifo', join(paths.out, 'pipe')], { timeoutMs: 60_000 });
     const bundle = await buildArtifactBundle(ctx, paths, signal);
     if (bundle === undefined) throw new Error('there is no bundle');
     const bytes = readFileSync(bundle.file);
     expect(bundle.sizeBytes).toBe(bytes.length);
-    const { stdout } = await runProgram(['tar', '-tzf', bundle.file], { timeoutMs: 5000 });
+    const { stdout } = await runProgram(['tar', '-tzf', bundle.file], { timeoutMs: 60_000 });
     const job = `artifacts/${paths.job.split('/').at(-1)}`;
     expect(stdout.trim().split('\n')).toEqual(
       expect.arrayContaining([
