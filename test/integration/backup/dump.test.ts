@@ -20,7 +20,7 @@ import {
 } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode, type ReeveEnd, type TestNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 
 const whenDone = collectAfterAll();
 
@@ -86,7 +86,7 @@ describe('a backup of a real PostgreSQL', () => {
       .toISOString()
       .replace('.000', '')
       .replaceAll(':', '-');
-  });
+  }, imageMs);
 
   it('has a dump of each database under its own name, with its own contents (L77, L78, L81, L87, O15)', () => {
     expect([end.status, end.json().outcome]).toEqual([0, 'done']);

@@ -12,7 +12,7 @@ import {
 } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode, type TestNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 
 const whenDone = collectAfterAll();
 
@@ -26,7 +26,7 @@ describe('a dump that is under way', () => {
     db = await startDatabase(node);
     await db.psql('CREATE DATABASE shop');
     await db.psql('CREATE TABLE item AS SELECT 1 AS n', 'shop');
-  });
+  }, imageMs);
 
   /** It waits for a table that is locked when this gives it. */
   async function startDump() {

@@ -24,11 +24,11 @@ import {
 } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { makeNode, type ReeveEnd, type TestNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
 const whenDone = collectAfterAll();
-beforeAll(() => buildPostgresImage(engineSocket()));
+beforeAll(() => buildPostgresImage(engineSocket()), imageMs);
 
 const dumpsOf = (node: TestNode): string[] => listBackups(node).filter((path) => path.endsWith('Z.sql.gz'));
 

@@ -5,7 +5,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { startDatabase, type TestDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { makeNode, type TestNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 import { startProcess } from '../../support/programs.ts';
 import { tellFigure } from '../../support/system.ts';
 import { makeTempDir } from '../../support/temp.ts';
@@ -16,7 +16,7 @@ const smallMb = 10;
 /** The middle one of them counts. */
 const rounds = 5;
 
-beforeAll(() => buildPostgresImage(engineSocket()));
+beforeAll(() => buildPostgresImage(engineSocket()), imageMs);
 
 // Other work on the machine spoils a measurement now and then.
 it('costs little more than pg_dump alone, and as much memory for a large database as for a small one', {

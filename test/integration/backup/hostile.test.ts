@@ -9,7 +9,7 @@ import { collectAfterAll } from '../../support/after-all.ts';
 import { listBackups, startDatabase, type TestDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode, type TestNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 
 const whenDone = collectAfterAll();
 
@@ -46,7 +46,7 @@ describe('a database that others may write to', () => {
     expect(end.status, end.stderr).toBe(0);
     const manifest = listBackups(node).find((path) => path.endsWith('manifest.json')) ?? '';
     prefix = manifest.split('_sets/')[0] ?? '';
-  });
+  }, imageMs);
 
   it('has no function of theirs called by its superuser, by backups and restores (O15)', async () => {
     // A session of a run that was killed, which the next one has to end.

@@ -17,7 +17,7 @@ import {
 import { engineSocket } from '../../support/engine.ts';
 import type { Seen } from '../../support/faulty-proxy.ts';
 import { makeNode, type RunningReeve, type TestNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 import { refusal } from '../../support/s3-answers.ts';
 
 const whenDone = collectAfterAll();
@@ -43,7 +43,7 @@ describe('a backup into a bucket', () => {
     const rows = 'SELECT gen_random_uuid() AS a, gen_random_uuid() AS b FROM generate_series(1, 500000)';
     await db.psql(`CREATE TABLE t AS ${rows}`, 'large');
     await db.psql('CREATE TABLE t AS SELECT generate_series(1, 10) AS i', 'small');
-  });
+  }, imageMs);
   beforeEach(async () => {
     bucket.proxy.fault = () => undefined;
     for (const key of await bucket.list()) await bucket.remove(key);

@@ -5,13 +5,13 @@ import { startBucket } from '../../support/bucket.ts';
 import { aDatabaseDeploy, startDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 import { digestSql, listVolumes, richSql } from '../../support/restored.ts';
 
 const whenDone = collectAfterAll();
 
 describe('a new node', () => {
-  beforeAll(() => buildPostgresImage(engineSocket()));
+  beforeAll(() => buildPostgresImage(engineSocket()), imageMs);
 
   it('has what the old one had, with roles and encodings, and goes on making backups (L77, R53)', async () => {
     const { settings, env, proxy } = await startBucket({ whenFinished: whenDone });

@@ -10,9 +10,9 @@ import { daysAgo } from '../../support/backup-places.ts';
 import { listBackups, startDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { makeNode, type TestNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 
-beforeAll(() => buildPostgresImage(engineSocket()));
+beforeAll(() => buildPostgresImage(engineSocket()), imageMs);
 
 /** `DATABASE DAYS-AGO` of the dumps that were there before, oldest first. */
 function oldDumps(node: TestNode): string[] {

@@ -8,7 +8,7 @@ import { collectAfterAll } from '../../support/after-all.ts';
 import { listBackups, startDatabase, type TestDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { makeNode, type ReeveEnd, type TestNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 import { digestSql, richSql } from '../../support/restored.ts';
 
 const whenDone = collectAfterAll();
@@ -62,7 +62,7 @@ describe('a restore into a real PostgreSQL', () => {
     const manifest = listBackups(node).find((path) => path.endsWith('manifest.json')) ?? '';
     stamp = manifest.split('/').at(-2) ?? '';
     prefix = manifest.split('_sets/')[0] ?? '';
-  });
+  }, imageMs);
 
   it('brings each database back under its own name, with its own rows (L77, L78)', async () => {
     expect((await node.reeve('backup', 'prune')).status).toBe(0);

@@ -13,7 +13,7 @@ import {
 } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode, type TestNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 
 const whenDone = collectAfterAll();
 
@@ -32,7 +32,7 @@ describe('a backup by schedule', () => {
     node = makeNode({ project: 'timed', onTestFinished: whenDone });
     db = await startDatabase(node);
     await db.psql('CREATE DATABASE app');
-  });
+  }, imageMs);
   beforeEach(() => askDocker(engineSocket(), ['start', db.container]).then(waitReady));
 
   async function waitReady(): Promise<void> {

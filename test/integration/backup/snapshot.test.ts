@@ -16,7 +16,7 @@ import {
 } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { makeNode, type TestNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 
 const whenDone = collectAfterAll();
 
@@ -60,7 +60,7 @@ describe('the counts of a backup', () => {
        INSERT INTO busy SELECT generate_series(1, 50000);`,
       'app',
     );
-  });
+  }, imageMs);
 
   it('are those of the dump, table by table, each once', async () => {
     makeDue(node);

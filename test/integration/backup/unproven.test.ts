@@ -6,10 +6,10 @@ import { collectAfterAll } from '../../support/after-all.ts';
 import { lastStamp, listBackups, makeDue, startDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { makeNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 
 const whenDone = collectAfterAll();
-beforeAll(() => buildPostgresImage(engineSocket()));
+beforeAll(() => buildPostgresImage(engineSocket()), imageMs);
 
 it('dumps whose manifest could not be written have failed, and none of them is a last good one (O21)', async () => {
   const node = makeNode({ project: 'unproven', onTestFinished: whenDone });

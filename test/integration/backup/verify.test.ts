@@ -10,7 +10,7 @@ import { until } from '../../support/balanced.ts';
 import { listBackups, startDatabase, type TestDatabase } from '../../support/database-service.ts';
 import { engineSocket } from '../../support/engine.ts';
 import { askDocker, makeNode, type ReeveEnd, type TestNode } from '../../support/node.ts';
-import { buildPostgresImage } from '../../support/postgres.ts';
+import { buildPostgresImage, imageMs } from '../../support/postgres.ts';
 import { forgeDump, listScratch, listVolumes, richSql } from '../../support/restored.ts';
 
 const whenDone = collectAfterAll();
@@ -55,7 +55,7 @@ describe('a look at the backups of a real PostgreSQL', () => {
     const manifest = listBackups(node).find((file) => file.endsWith('manifest.json')) ?? '';
     stamp = manifest.split('/').at(-2) ?? '';
     prefix = manifest.split('/_sets/')[0] ?? '';
-  });
+  }, imageMs);
 
   it('reads every object to its end, and says so beside the manifest (O12)', async () => {
     const before = readFileSync(path(`_sets/${stamp}/manifest.json`));
@@ -252,7 +252,7 @@ describe('a look at the backups of a real PostgreSQL', () => {
     expect({ status, levels: levels(answer) }).toMatchObject({ status: 0, levels: { shop: 'restored' } });
     expect(await listScratch(engineSocket(), node.nodeId)).toEqual([]);
     expect(await listVolumes(engineSocket())).toEqual(volumes);
-  });
+  }, 300_000);
 
   /** Once its own server is there and it is so, and a while after. False where it was over before. */
   async function killVerify(isSo: (name: string) => Promise<boolean>, delayMs: number): Promise<boolean> {
