@@ -6,6 +6,7 @@ import { actionId, aResult, type ControlHost, makeControlHost } from '../../supp
 
 const words = ['action', 'dispatch', '--settle', '--wait', '10', '--window'];
 const other = 'redeploy-web-1-shop';
+const limit = { timeout: 40_000 };
 
 function report(host: ControlHost, id: string): void {
   const { key } = host.read('running', id).transition_history.at(-1);
@@ -20,14 +21,14 @@ describe('a window of looks', () => {
     await host.reeve('action', 'approve', '--yes', actionId);
     const window = host.start([...words, '120']);
     onTestFinished(() => void window.child.kill('SIGKILL'));
-    await expect.poll(() => host.statesOf(actionId)).toStrictEqual(['running']);
+    await expect.poll(() => host.statesOf(actionId), limit).toStrictEqual(['running']);
     await window.waitFor(`${actionId}: approved -> running`);
     // Nobody waits for the window: it has the lock while it looks.
     host.propose({ action_id: other });
-    expect((await host.reeve('action', 'approve', '--yes', '--wait', '10', other)).status).toBe(0);
-    await expect.poll(() => host.statesOf(other)).toStrictEqual(['running']);
+    expect((await host.reeve('action', 'approve', '--yes', '--wait', '60', other)).status).toBe(0);
+    await expect.poll(() => host.statesOf(other), limit).toStrictEqual(['running']);
     report(host, actionId);
-    await expect.poll(() => host.statesOf(actionId)).toStrictEqual(['completed']);
+    await expect.poll(() => host.statesOf(actionId), limit).toStrictEqual(['completed']);
     expect(window.child.exitCode).toBe(null);
     report(host, other);
     const end = await window.end;
@@ -70,7 +71,7 @@ describe('a window of looks', () => {
     const window = host.start([...words, '120']);
     onTestFinished(() => void window.child.kill('SIGKILL'));
     await expect
-      .poll(() => JSON.parse(host.bytes('state/runs/action.json').toString()).pid)
+      .poll(() => JSON.parse(host.bytes('state/runs/action.json').toString()).pid, limit)
       .toBe(window.child.pid);
     window.child.kill('SIGTERM');
     expect((await window.end).status).toBe(143);
