@@ -40,32 +40,36 @@ function report(host: ControlHost): void {
 }
 
 describe.each(stages)('$words.1 from $from', (stage) => {
-  it.each(faults)('D11 O70 %s has the action in one place, and is gone on with', async (_, fault) => {
-    let hits = 0;
-    for (let n = 1, hit = true; hit; n += 1) {
-      const host = await prepare(stage);
-      const run = await runUnderFault([inject('reeveBin'), ...stage.words], host.environment, fault, n);
-      hit = run.hit;
-      hits += hit ? 1 : 0;
-      const [state = '', ...others] = host.statesOf(actionId);
-      expect([[stage.from, stage.to].includes(state), others]).toStrictEqual([true, []]);
-      expect(host.read(state, actionId).action_id).toBe(actionId);
+  it.each(faults)(
+    'D11 O70 %s has the action in one place, and is gone on with',
+    async (_, fault) => {
+      let hits = 0;
+      for (let n = 1, hit = true; hit; n += 1) {
+        const host = await prepare(stage);
+        const run = await runUnderFault([inject('reeveBin'), ...stage.words], host.environment, fault, n);
+        hit = run.hit;
+        hits += hit ? 1 : 0;
+        const [state = '', ...others] = host.statesOf(actionId);
+        expect([[stage.from, stage.to].includes(state), others]).toStrictEqual([true, []]);
+        expect(host.read(state, actionId).action_id).toBe(actionId);
 
-      const again = await host.reeve(...stage.words);
-      expect([n, again.status, again.stderr]).toMatchObject([n, 0, expect.anything()]);
-      expect(host.statesOf(actionId)).toStrictEqual([stage.to]);
-      const { status, transition_history: history } = host.read(stage.to, actionId);
-      expect(history.map(({ to }: { to: string }) => to)).toStrictEqual(
-        { approved: ['approved'], rejected: ['rejected'], running: ['approved', 'running'] }[stage.to] ?? [
-          ...['approved', 'running', 'completed'],
-        ],
-      );
-      expect(status).toBe(stage.to);
-      expect(leftOvers(host)).toStrictEqual([]);
-      await finish(host, stage.to);
-    }
-    expect(hits).toBeGreaterThan(0);
-  });
+        const again = await host.reeve(...stage.words);
+        expect([n, again.status, again.stderr]).toMatchObject([n, 0, expect.anything()]);
+        expect(host.statesOf(actionId)).toStrictEqual([stage.to]);
+        const { status, transition_history: history } = host.read(stage.to, actionId);
+        expect(history.map(({ to }: { to: string }) => to)).toStrictEqual(
+          { approved: ['approved'], rejected: ['rejected'], running: ['approved', 'running'] }[stage.to] ?? [
+            ...['approved', 'running', 'completed'],
+          ],
+        );
+        expect(status).toBe(stage.to);
+        expect(leftOvers(host)).toStrictEqual([]);
+        await finish(host, stage.to);
+      }
+      expect(hits).toBeGreaterThan(0);
+    },
+    400_000,
+  );
 });
 
 /** Whatever has happened on the way, it ends once. */

@@ -87,27 +87,36 @@ describe('an action that somebody takes back after a kill in its dispatch', () =
   it.each([
     ['moves to cancelled', (host: ControlHost) => moveByHand(host, 'approved', 'cancelled'), ['cancelled']],
     ['removes', (host: ControlHost) => rmSync(join(host.root, 'approved', file)), []],
-  ])('D3 D11 and %s is given to no node', async (_, takeBack, states) => {
-    let between = 0;
-    for (let n = 1, hit = true; hit; n += 1) {
-      const host = await approveOne();
-      const kill = { calls: fileCalls.sync, effect: 'signal=KILL' };
-      const run = await runUnderFault([inject('reeveBin'), 'action', 'dispatch'], host.environment, kill, n);
-      hit = run.hit;
-      if (host.statesOf(actionId)[0] !== 'approved') continue;
-      const isHanded = handed(host).includes(file);
-      between += isHanded ? 1 : 0;
-      takeBack(host);
-      expect([n, (await host.reeve('action', 'dispatch')).status]).toStrictEqual([n, 0]);
-      expect([
-        n,
-        host.statesOf(actionId),
-        handed(host).filter((name) => !name.startsWith('.')),
-        leftOvers(host),
-      ]).toStrictEqual([n, states, [], []]);
-    }
-    expect(between).toBeGreaterThan(0);
-  });
+  ])(
+    'D3 D11 and %s is given to no node',
+    async (_, takeBack, states) => {
+      let between = 0;
+      for (let n = 1, hit = true; hit; n += 1) {
+        const host = await approveOne();
+        const kill = { calls: fileCalls.sync, effect: 'signal=KILL' };
+        const run = await runUnderFault(
+          [inject('reeveBin'), 'action', 'dispatch'],
+          host.environment,
+          kill,
+          n,
+        );
+        hit = run.hit;
+        if (host.statesOf(actionId)[0] !== 'approved') continue;
+        const isHanded = handed(host).includes(file);
+        between += isHanded ? 1 : 0;
+        takeBack(host);
+        expect([n, (await host.reeve('action', 'dispatch')).status]).toStrictEqual([n, 0]);
+        expect([
+          n,
+          host.statesOf(actionId),
+          handed(host).filter((name) => !name.startsWith('.')),
+          leftOvers(host),
+        ]).toStrictEqual([n, states, [], []]);
+      }
+      expect(between).toBeGreaterThan(0);
+    },
+    400_000,
+  );
 });
 
 describe('a running action that somebody takes back', () => {

@@ -78,7 +78,9 @@ describe('several', () => {
     node.writeScript('until [ -e $ROOT/go ]; do sleep 0.05; done');
     node.put('web');
     const all = Array.from({ length: 10 }, () => node.start('deploy-action', '--wait', '60'));
-    await until(() => all.filter(({ pid }) => isWaiting(pid)).length === 9 && node.ran().length === 1);
+    const isSo = (): boolean =>
+      all.filter(({ pid }) => isWaiting(pid)).length === 9 && node.ran().length === 1;
+    await until(isSo, 90_000);
     node.write('go', '');
     const ends = await Promise.all(all.map(({ ended }) => ended));
     expect(ends.map(({ status }) => status)).toEqual(Array(10).fill(0));
