@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { onTestFinished } from './after-test.ts';
-import { docker, engineSocket } from './engine.ts';
+import { docker, engineSocket, untilRemoved } from './engine.ts';
 import { type Program, type ProgramEnd, startProcess } from './programs.ts';
 import { makeTempDir } from './temp.ts';
 
@@ -51,7 +51,7 @@ export function makeCheckout(projects: readonly string[], compose: 'v1' | 'v2' =
   const root = makeTempDir();
   const [dir, config, programs] = [join(root, 'checkout'), join(root, 'config'), join(root, 'bin')];
   for (const made of [dir, config, programs]) mkdirSync(made);
-  onTestFinished(() => projects.forEach(removeProject));
+  onTestFinished(() => untilRemoved(() => projects.forEach(removeProject)));
   const environment = {
     PATH: `${programs}:${systemPath}`,
     DOCKER_HOST: `unix://${engineSocket()}`,

@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import { onTestFinished } from './after-test.ts';
-import { engineSocket } from './engine.ts';
+import { engineSocket, untilRemoved } from './engine.ts';
 import { askDocker } from './node.ts';
 import { createPki } from './ploy/pki.ts';
 import { type Ploy, startPloy } from './ploy/server.ts';
@@ -56,10 +56,11 @@ export async function makeClaimNode(options: ClaimNodeOptions = {}): Promise<Cla
     const rows = text.split('\n').map((line) => line.split(' '));
     return rows.filter(([, jobId = '']) => isOurs(jobId)).map(([id = '']) => id);
   };
-  onTestFinished(async () => {
+  const clear = async (): Promise<void> => {
     const left = await containers();
     if (left.length > 0) await askDocker(socket, ['rm', '-f', '-v', ...left]);
-  });
+  };
+  onTestFinished(() => untilRemoved(clear));
   return {
     ...{ root, stateDir, socket, ploy, env, start, containers },
     reeve: (...words) => start(...words).ended,

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 
 declare module 'vitest' {
@@ -59,6 +60,18 @@ export function sweepEngines(): void {
 /** Runs Debian's docker client against an engine: for what a test must see with other eyes than ours. */
 export function docker(socket: string, args: readonly string[]): string {
   return run('/usr/bin/docker', ['-H', `unix://${socket}`, ...args]);
+}
+
+/** What is being removed already, or has gone just now, an engine refuses to remove: so it is looked for again. */
+export async function untilRemoved(remove: () => Promise<void> | void): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await remove();
+    } catch (error) {
+      if (tries === 50) throw error;
+      await sleep(200);
+    }
+  }
 }
 
 function runScript(

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from './after-test.ts';
-import { engineSocket } from './engine.ts';
+import { engineSocket, untilRemoved } from './engine.ts';
 import { type JobsMachine, makeJobsMachine } from './jobs-machine.ts';
 import { askDocker } from './node.ts';
 import { claimJob, type JobOptions } from './ploy/jobs.ts';
@@ -52,13 +52,14 @@ export async function makeJobRuns(socket = engineSocket()): Promise<JobRuns> {
     const text = await askDocker(socket, ['ps', '-aq', '--no-trunc', '--filter', filter]);
     return text.split('\n').filter((line) => line !== '');
   };
-  onTestFinished(async () => {
+  const clear = async (): Promise<void> => {
     if (!existsSync(socket)) return;
     for (const job of ploy.state.jobs.values()) {
       const ids = await containers(job);
       if (ids.length > 0) await askDocker(socket, ['rm', '-f', ...ids]);
     }
-  });
+  };
+  onTestFinished(() => untilRemoved(clear));
   return {
     ...machine,
     socket,

@@ -12,7 +12,7 @@ import type {
 } from '../../src/lib/cluster/wire.ts';
 import { onTestFinished } from './after-test.ts';
 import { aDesired } from './builders.ts';
-import { engineSocket } from './engine.ts';
+import { engineSocket, untilRemoved } from './engine.ts';
 import { type Program, type ProgramEnd, startProcess } from './programs.ts';
 import { makeTempDir } from './temp.ts';
 
@@ -108,7 +108,7 @@ export function makeNode(options: TestNodeOptions = {}): TestNode {
     LAUNCHPAD_STATE: join(root, 'launch-pad/state.json'),
     ...options.env,
   };
-  whenFinished(() => clearEngine(engineSocket(), { project, nodeId }));
+  whenFinished(() => untilRemoved(() => clearEngine(engineSocket(), { project, nodeId })));
 
   const start: TestNode['start'] = (words, env = {}) => {
     const program = startProcess(inject('reeveBin'), words, { ...environment, ...env });
