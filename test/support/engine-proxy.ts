@@ -37,7 +37,7 @@ export async function startEngineProxy(
   };
   const open = new Set<Socket>();
   const server = createServer((incoming, outgoing) => {
-    const asking = forward(proxy, engineSocket, incoming, outgoing)
+    const asking: Promise<void> = forward(proxy, engineSocket, incoming, outgoing)
       .catch(() => void outgoing.destroy())
       .finally(() => asked.delete(asking));
     asked.add(asking);
