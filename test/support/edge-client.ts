@@ -6,7 +6,7 @@ import type { UpstreamShard } from '../../src/lib/cluster/wire.ts';
 export type Answer = { status: number; body: string };
 
 /** Long enough for a busy machine; what takes longer has failed. */
-const requestTimeoutMs = 5000;
+const requestTimeoutMs = 15_000;
 
 /** One request on a connection of its own. Throws unless something answers. */
 export function ask(host: string, port: number, path = '/'): Promise<Answer> {
