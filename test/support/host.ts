@@ -137,7 +137,8 @@ function makeHost(name: string, dir: string, firstLeader: number): Host {
     },
     read: (file) => output(['cat', file]),
     write: async (file, text, mode = '0644') => {
-      const script = 'mkdir -p "$(dirname "$1")"; cat >"$1"; chmod "$2" "$1"';
+      // Whole or not at all: what runs there may look at any time.
+      const script = 'mkdir -p "$(dirname "$1")"; cat >"$1.new"; chmod "$2" "$1.new"; mv -T "$1.new" "$1"';
       await output(['sh', '-euc', script, 'sh', file, mode], { input: text });
     },
     exists: async (file) => (await run(['test', '-e', file])).status === 0,
