@@ -35,7 +35,7 @@ export type CommandsNode = {
   readonly env: Readonly<Record<string, string>>;
   hold(idleSeconds?: number): Promise<SocketHolder>;
   /** On every address of a network of its own. */
-  holdPublic(): Promise<SocketHolder>;
+  holdPublic(idleSeconds: number): Promise<SocketHolder>;
   /** Holds the socket, and calls. */
   serve(idleSeconds?: number): Promise<ServedNode>;
   reeve(...words: string[]): Promise<ProgramEnd>;
@@ -70,7 +70,7 @@ export function makeCommandsNode(section: Readonly<Record<string, unknown>> = {}
   };
   return {
     ...{ root, stateDir, configFile, env, hold },
-    holdPublic: () => holdPublicSocket(['api', 'commands', '--idle', '0.5'], env),
+    holdPublic: (idleSeconds) => holdPublicSocket(['api', 'commands', '--idle', String(idleSeconds)], env),
     serve: async (idleSeconds) => {
       const holder = await hold(idleSeconds);
       const { port } = holder;

@@ -9,7 +9,7 @@ import { mountDead } from '../../support/dead-disk.ts';
 describe('logs in a directory that does not answer', () => {
   it('are refused, and keep no other caller from an answer, nor the API from its end', async () => {
     const node = makeCommandsNode();
-    const { client, port, holder } = await node.serve(1);
+    const { client, port, holder } = await node.serve(4);
     const dir = join(node.root, 'dead');
     mountDead(dir);
     const headers = { 'X-Agenda-Node-Token': nodeToken };

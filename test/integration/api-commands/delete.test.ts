@@ -147,12 +147,14 @@ describe('DELETE /v1/jobs/ID', () => {
     const begun = join(node.root, 'begun');
     const dying = join(node.root, 'dying');
     await client.dispatch(shell('a', `trap 'touch ${dying}; exit' TERM; touch ${begun}; sleep 300 & wait`));
-    await until(() => existsSync(begun));
+    // Nothing more is written then until its end.
+    await until(() => existsSync(begun) && 'group' in (node.record('a')['state'] as object));
+    const { runner } = node.record('a')['state'] as { runner: { pid: number } };
     const makeRoom = fillDisk(node.stateDir);
     const headers = { 'X-Agenda-Node-Token': nodeToken };
     const answer = await callRaw(port, { method: 'DELETE', path: '/v1/jobs/a', headers });
     expect([answer.status, answer.text]).toEqual([500, expect.stringMatching(/ENOSPC/)]);
-    await until(() => existsSync(dying));
+    await until(() => existsSync(dying) && !existsSync(`/proc/${runner.pid}/exe`));
     makeRoom();
     expect(await client.delete('a')).toBeUndefined();
     expect(await client.look('a')).toMatchObject({ status: 404 });

@@ -211,10 +211,13 @@ describe('POST /v1/jobs', () => {
   it('keeps commands from other people, and none of them longer than it runs', async () => {
     const node = makeCommandsNode();
     const { client } = await node.serve();
-    await client.dispatch(shell('a', 'sleep 0.5; echo "$SECRET" | wc -c', { env: ['SECRET=hunter2'] }));
+    const go = join(node.root, 'go');
+    const text = `until [ -e ${go} ]; do sleep 0.05; done; echo "$SECRET" | wc -c`;
+    await client.dispatch(shell('a', text, { env: ['SECRET=hunter2'] }));
     const file = join(node.stateDir, 'commands/a.json');
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readFileSync(file, 'utf8')).toContain('hunter2');
+    writeFileSync(go, '');
     await client.wait('a');
     expect(readFileSync(file, 'utf8')).not.toContain('hunter2');
     expect(existsSync(join(node.stateDir, 'commands/a.output'))).toBe(true);

@@ -103,9 +103,12 @@ describe('a command', () => {
 
   it('is begun by whoever asks for it where its start was lost', async () => {
     const node = makeCommandsNode();
-    node.writeRecord('a', aCommandRecord({ kind: 'accepted', request: echoRequest }));
+    const go = join(node.root, 'go');
+    const request = { ...echoRequest, shell: `until [ -e ${go} ]; do sleep 0.05; done; echo ran` };
+    node.writeRecord('a', aCommandRecord({ kind: 'accepted', request }));
     const { client } = await node.serve();
     expect(await client.look('a')).toEqual({ status: 'running', exit_code: 0, output: '' });
+    writeFileSync(go, '');
     expect(await client.wait('a')).toEqual({ status: 'success', exit_code: 0, output: 'ran\n' });
   });
 

@@ -38,9 +38,9 @@ describe('a probe', () => {
       setTimeout(() => response.writeHead(200).write('and so on'), 300);
     });
     const startedMs = performance.now();
-    const { latency_ms: latencyMs } = await probe(api, instance.port);
-    expect([latencyMs >= 295, latencyMs < 2_000, Number.isInteger(latencyMs)]).toEqual([true, true, true]);
-    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    const { latency_ms: latencyMs } = await probe(api, instance.port, '&timeout_ms=30000');
+    expect([latencyMs >= 295, latencyMs < 10_000, Number.isInteger(latencyMs)]).toEqual([true, true, true]);
+    expect(performance.now() - startedMs).toBeLessThan(12_000);
   });
 
   it('reads a body of some size to its end, and leaves one that has none', async () => {
@@ -74,7 +74,7 @@ describe('a probe', () => {
       error: `cannot reach http://127.0.0.1:${instance.port}: no answer within ${wantedMs} ms`,
     });
     expect(answer.latency_ms).toBeGreaterThanOrEqual(wantedMs - 10);
-    expect(answer.latency_ms).toBeLessThan(wantedMs + 3_000);
+    expect(answer.latency_ms).toBeLessThan(3 * wantedMs + 3_000);
   });
 
   it('tells of an instance that refuses, breaks off or speaks something else', async () => {

@@ -152,7 +152,7 @@ describe('the metrics relay', () => {
       const error = `cannot reach ${origin}: no answer within 5000 ms`;
       expect([answer.status, errorOf(answer)]).toEqual([502, error]);
     }
-    expect([tookMs >= 4_990, tookMs < 8_000]).toEqual([true, true]);
+    expect([tookMs >= 4_990, tookMs < 20_000]).toEqual([true, true]);
   });
 
   it('leaves the instance where its caller leaves, and serves the next one', async () => {

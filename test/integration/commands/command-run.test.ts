@@ -35,8 +35,9 @@ describe('reeve command run', () => {
     accept(node, `echo begun; (trap '' TERM; while :; do date > ${alive}; sleep 0.02; done) & wait`);
     const ctx = await contextOf(node);
     const startedAtMs = performance.now();
-    await runCommandById(ctx, 'a', { waitMs: 0, deadlineMs: 500 });
-    expect(performance.now() - startedAtMs).toBeLessThan(12_000);
+    await runCommandById(ctx, 'a', { waitMs: 0, deadlineMs: 3_000 });
+    // Five more seconds for what does not heed SIGTERM.
+    expect(performance.now() - startedAtMs).toBeLessThan(25_000);
     expect(await lookAtCommand(ctx, 'a')).toEqual({
       ...{ status: 'failed', exit_code: -1, output: 'begun\n' },
       error: 'context deadline exceeded',
@@ -192,11 +193,14 @@ describe('reeve command run', () => {
 
   it('is busy where another one has the command, and says so with 75', async () => {
     const node = makeCommandsNode();
-    accept(node, 'sleep 1');
+    const go = join(node.root, 'go');
+    accept(node, `until [ -e ${go} ]; do sleep 0.05; done; sleep 1`);
     const first = startProcess(inject('reeveBin'), ['command', 'run', '--', 'a'], node.env);
     await until(() => 'group' in stateOf(node));
     expect(await node.reeve('command', 'run', '--', 'a')).toMatchObject({ status: 75 });
-    expect(await node.reeve('command', 'run', '--wait', '20', '--', 'a')).toMatchObject({ status: 0 });
+    const waiting = node.reeve('command', 'run', '--wait', '20', '--', 'a');
+    writeFileSync(go, '');
+    expect(await waiting).toMatchObject({ status: 0 });
     expect((await first.ended).status).toBe(0);
     expect(stateOf(node)).toMatchObject({ kind: 'success' });
   });

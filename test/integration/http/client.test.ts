@@ -72,8 +72,8 @@ describe('a request', () => {
     });
     await http.send(get);
     const startedAtMs = performance.now();
-    await expect(http.send({ ...get, path: '/silent', timeoutMs: 5_000 })).rejects.toThrow();
-    expect(performance.now() - startedAtMs).toBeLessThan(2_000);
+    await expect(http.send({ ...get, path: '/silent', timeoutMs: 60_000 })).rejects.toThrow();
+    expect(performance.now() - startedAtMs).toBeLessThan(20_000);
     expect(asked).toBe(2);
   });
 
@@ -111,9 +111,9 @@ describe('a request', () => {
 describe('a stream', () => {
   it('comes whole, and waits for a slow reader', async () => {
     const { http } = await serve((_, response) => response.end('a'.repeat(200_000)));
-    const answer = await http.stream({ ...get, idleMs: 100 });
+    const answer = await http.stream({ ...get, idleMs: 1_000 });
     if (!('stream' in answer)) throw new Error('no stream');
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect((await text(answer.stream)).length).toBe(200_000);
   });
 
@@ -123,11 +123,11 @@ describe('a stream', () => {
       response.write('begin');
       if (request.url === '/cut') setTimeout(() => response.destroy(), 20);
     });
-    for (const [path, code] of [
-      ['/idle', 'timeout'],
-      ['/cut', 'network'],
+    for (const [path, code, idleMs] of [
+      ['/idle', 'timeout', 100],
+      ['/cut', 'network', 60_000],
     ] as const) {
-      const answer = await http.stream({ method: 'GET', path, idleMs: 100 });
+      const answer = await http.stream({ method: 'GET', path, idleMs });
       if (!('stream' in answer)) throw new Error('no stream');
       await expect(text(answer.stream)).rejects.toMatchObject({ code });
     }

@@ -85,11 +85,11 @@ describe('the API serves the next good caller', () => {
     const sockets = await openIdle(holder.port, 200);
     const startedAt = performance.now();
     await expectGood(node, holder);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
     await Promise.all(
       sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve).resume())),
     );
-    expect(performance.now() - startedAt).toBeLessThan(15_000);
+    expect(performance.now() - startedAt).toBeLessThan(40_000);
     await expectGood(node, holder);
   });
 
@@ -99,7 +99,7 @@ describe('the API serves the next good caller', () => {
     await expectGood(node, holder);
     const closed = (): number => sockets.filter((socket) => socket.closed || socket.destroyed).length;
     for (const socket of sockets) socket.resume();
-    await expect.poll(closed).toBeGreaterThanOrEqual(88);
+    await expect.poll(closed, { timeout: 30_000 }).toBeGreaterThanOrEqual(88);
     await expectGood(node, holder);
   });
 
@@ -109,7 +109,8 @@ describe('the API serves the next good caller', () => {
     await expectGood(node, holder);
     expect(await ended).toMatch(/^$|^HTTP\/1\.1 408/);
     expect(performance.now() - startedAt).toBeGreaterThan(8_000);
-    expect(performance.now() - startedAt).toBeLessThan(14_000);
+    // A whole request has thirty.
+    expect(performance.now() - startedAt).toBeLessThan(22_000);
     await expectGood(node, holder);
   });
 
@@ -119,7 +120,7 @@ describe('the API serves the next good caller', () => {
     const head =
       'POST /v1/run/start HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{';
     expect(await speak(node, holder.port, head)).toMatch(/^$|^HTTP\/1\.1 408/);
-    expect(performance.now() - startedAt).toBeLessThan(4_000);
+    expect(performance.now() - startedAt).toBeLessThan(15_000);
     await expectGood(node, holder);
   });
 
@@ -148,7 +149,7 @@ describe('the API serves the next good caller', () => {
     expect(await speak(node, holder.port, request)).toMatch(/"status":"ok"/);
     const tookMs = performance.now() - startedAt;
     expect(tookMs).toBeGreaterThan(900);
-    expect(tookMs).toBeLessThan(4_000);
+    expect(tookMs).toBeLessThan(40_000);
   });
 });
 
