@@ -8,7 +8,7 @@ import {
   renameSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { inject } from 'vitest';
 import type { Marker } from '../../src/lib/actions/markers.ts';
 import { actionPlaces } from '../../src/lib/actions/places.ts';
@@ -25,7 +25,12 @@ export type ActionsNode = {
   write(name: string, content: string, mode?: number): string;
   /** The body of the deploy script, after it has noted that it runs. `$ROOT` is the root. */
   writeScript(body: string): void;
-  /** An approved redeploy of the service in the inbox, whole from the start, as the pull brings it. */
+  /**
+   * As `anApprovedAction` gives it, by an approval that no other node has: what a deploy runs is known by that on all of the machine,
+   * and other tests run beside this one.
+   */
+  approved(service: string, more?: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** Such a redeploy in the inbox, whole from the start, as the pull brings it. */
   put(service: string, more?: Readonly<Record<string, unknown>>): string;
   reeve(...words: string[]): Promise<ProgramEnd>;
   start(...words: string[]): Program;
@@ -54,6 +59,15 @@ export function anApprovedAction(
     ],
     ...more,
   };
+}
+
+function nameApprovals(action: Record<string, unknown>, place: string): Record<string, unknown> {
+  const { transition_history: history } = action;
+  if (!Array.isArray(history)) return action;
+  const named = (history as { to?: string; by?: string }[]).map((one) =>
+    one.to === 'approved' ? { ...one, by: `${one.by} in ${place}` } : one,
+  );
+  return { ...action, transition_history: named };
 }
 
 /** What a script has written into `$ROOT/pid`; 0 until then. */
@@ -100,13 +114,15 @@ export function makeActionsNode(
   };
   const list = (directory: string): string[] => (existsSync(directory) ? readdirSync(directory).sort() : []);
   const start = (...words: string[]): Program => startProcess(inject('reeveBin'), words, env);
+  const approved: ActionsNode['approved'] = (service, more) =>
+    nameApprovals(anApprovedAction(service, more), basename(root));
   return {
-    ...{ root, places, env, write, writeScript, start },
+    ...{ root, places, env, write, writeScript, start, approved },
     put: (service, more) => {
       const name = `redeploy-vps-${service}.json`;
       const path = join(places.inbox, name);
       const staged = join(dirname(places.inbox), 'staged-by-test');
-      writeFileSync(staged, JSON.stringify(anApprovedAction(service, more)));
+      writeFileSync(staged, JSON.stringify(approved(service, more)));
       renameSync(staged, path);
       return path;
     },

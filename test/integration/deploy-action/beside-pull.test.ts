@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type ActionResult, parseResultEvent } from '../../../src/lib/deploy-runner/event.ts';
-import { type ActionsNode, anApprovedAction, makeActionsNode } from '../../support/actions-node.ts';
+import { type ActionsNode, makeActionsNode } from '../../support/actions-node.ts';
 import { until } from '../../support/balanced.ts';
 import type { Program } from '../../support/programs.ts';
 
@@ -92,7 +92,7 @@ it('D36 D41 O64 performs each approval at most once and tells one end of it, whi
     const service = ['web', 'db', 'queue', 'node-agent'][number % 4] ?? '';
     const history = [{ from: 'pending', to: 'approved', timestamp: 1_785_700_000 + number, by: 'op' }];
     approvals.push(`redeploy-vps-${service}`);
-    node.approve(`redeploy-vps-${service}`, anApprovedAction(service, { transition_history: history }));
+    node.approve(`redeploy-vps-${service}`, node.approved(service, { transition_history: history }));
     if (number % 2 === 1) await node.reeve('rsync-pull');
     const begun = node.markers().length;
     const waiting = node.inbox().length;
