@@ -58,7 +58,7 @@ describe('secrets from the parameter store', () => {
 
   it('are asked for by tens, and by three calls at once at most', async () => {
     put(...keys(65));
-    ssm.delayMs = 50;
+    ssm.delayMs = 1_000;
     const source = await open();
     const values = await source.resolve(keys(65).map(ref));
     expect(Object.keys(values)).toHaveLength(65);
