@@ -9,6 +9,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { type HttpClient, type HttpOptions, openHttp } from '../../../src/lib/http/client.ts';
 import { buildSecureContext } from '../../../src/lib/http/tls.ts';
 import { type CertificateFiles, createPki } from '../../support/ploy/pki.ts';
+import { freePort } from '../../support/ports.ts';
 import { makeTempDir } from '../../support/temp.ts';
 
 async function listen(server: Server): Promise<number> {
@@ -100,8 +101,7 @@ describe('a request', () => {
   });
 
   it('says that nobody listens', async () => {
-    const { server, http } = await serve(() => {});
-    await new Promise((resolve) => server.close(resolve));
+    const http = open({ baseUrl: `http://127.0.0.1:${await freePort()}` });
     await expect(http.send(get)).rejects.toThrow(
       /^cannot reach http:\/\/127\.0\.0\.1:\d+: connection refused$/,
     );

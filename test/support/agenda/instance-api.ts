@@ -11,6 +11,7 @@ import { silentLog } from '../../../src/lib/report/log.ts';
 import { systemClock } from '../../../src/lib/time.ts';
 import { onTestFinished } from '../after-test.ts';
 import { type ApiAnswer, type ApiCall, callApi } from '../api-node.ts';
+import { freePort } from '../ports.ts';
 import { type ServedRoutes, serveRoutes } from '../served-routes.ts';
 import { makeTempDir } from '../temp.ts';
 
@@ -67,7 +68,9 @@ export async function startInstance(
     answer(request, response);
   };
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  // Not one that the kernel gives to clients as well: nobody is to be there once it is stopped.
+  const at = await freePort();
+  await new Promise<void>((resolve) => server.listen(at, host, resolve));
   const stop = async (): Promise<void> => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
