@@ -124,8 +124,24 @@ function isStaging(path: string): boolean {
   return /\.tmp(\.\d+)?$/.test(path);
 }
 
+const cut = '<unfinished ...>';
+
+/** Whole lines: where two threads are at it, strace tells the end of a call on a line of its own. */
+function joinLines(trace: string): string[] {
+  const begun = new Map<string, string>();
+  const lines = trace.split('\n').flatMap((line) => {
+    const [, thread = '', rest = ''] = /^(\d+) +(?:<\.\.\. \w+ resumed>)?(.*)$/.exec(line) ?? [];
+    const whole = line.includes(' resumed>') ? `${begun.get(thread) ?? ''}${rest}` : line;
+    begun.delete(thread);
+    if (!whole.endsWith(cut)) return [whole];
+    begun.set(thread, whole.slice(0, -cut.length));
+    return [];
+  });
+  return [...lines, ...begun.values()];
+}
+
 function readCalls(trace: string): Call[] {
-  return trace.split('\n').flatMap((line) => {
+  return joinLines(trace).flatMap((line) => {
     const name = /^\d+ +(\w+)\(/.exec(line)?.[1];
     // A request for what is not there is one, too; a program or a directory that could not be is none.
     if (name === undefined || (!/^open/.test(name) && / = -1 /.test(line))) return [];
