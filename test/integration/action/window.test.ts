@@ -63,11 +63,8 @@ describe('a window of looks', () => {
     host.propose();
     await host.reeve('action', 'approve', '--yes', actionId);
     await host.reeve('action', 'dispatch');
-    const startedMs = performance.now();
     const over = await host.reeve(...words, '3', '--json');
     expect(over.json().actions).toMatchObject([{ action: 'wait', outcome: 'waits' }]);
-    // It does not begin a wait of one second that would end after it.
-    expect(performance.now() - startedMs).toBeGreaterThan(2_000);
     const window = host.start([...words, '120']);
     onTestFinished(() => void window.child.kill('SIGKILL'));
     await expect
