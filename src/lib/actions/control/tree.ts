@@ -1,5 +1,6 @@
 // Reads the directories of the control side, which others fill as well: nothing is followed, nothing hangs.
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { parseAction } from '../../deploy-runner/action.ts';
 import { type ActionState, actionStates, deployNames, deployRoot } from '../../deploy-runner/layout.ts';
 import {
@@ -73,10 +74,34 @@ async function readFrom(
   return toFound(state, id, await openEntry(directory.at(name), maxActionBytes, `${directory.path}/${name}`));
 }
 
-/** The action in every directory where there is one of its id. */
+/** Whoever keeps moving it for longer is not waited for. */
+const mostReadings = 10;
+
+/**
+ * The action in every directory where there is one of its id. Read again until it was twice the same: what is moved meanwhile may have
+ * been seen in neither directory, or in both.
+ */
 export async function readEverywhere(root: string, id: string): Promise<Found[]> {
+  let found = await readEach(root, id);
+  for (let readings = 1; readings < mostReadings; readings += 1) {
+    const before = found;
+    found = await readEach(root, id);
+    if (isSame(found, before)) break;
+  }
+  return found;
+}
+
+async function readEach(root: string, id: string): Promise<Found[]> {
   const found = await Promise.all(actionStates.map((state) => readAction(root, state, id)));
   return found.filter((one) => one !== undefined);
+}
+
+function isSame(found: readonly Found[], before: readonly Found[]): boolean {
+  return isDeepStrictEqual(found.map(readIdentity), before.map(readIdentity));
+}
+
+function readIdentity(found: Found): unknown[] {
+  return [found.state, found.kind, 'bytes' in found ? found.bytes : undefined];
 }
 
 /** The nodes that have, or have had, something to pull. */
