@@ -71,7 +71,7 @@ function atStepLine(run: RunningReeve, n: number, act: () => void): void {
   });
 }
 
-describe.concurrent('a rollout killed by SIGKILL', { timeout: 300_000 }, () => {
+describe.concurrent('a rollout killed by SIGKILL', { timeout: 900_000 }, () => {
   it('after any of its steps goes on with the next run, and two replicas serve throughout (L32)', async ({
     onTestFinished,
   }) => {
@@ -125,7 +125,7 @@ async function killAtChange(
   return end.signal === 'SIGKILL' ? 'hit' : 'none';
 }
 
-describe.concurrent('a rollout stopped by SIGTERM', { timeout: 300_000 }, () => {
+describe.concurrent('a rollout stopped by SIGTERM', { timeout: 900_000 }, () => {
   it('at any step settles it, exits 143, and the next run goes on (R59)', async ({ onTestFinished }) => {
     const node = makeNode({ project: 'stopped', onTestFinished });
     const statuses: (number | null)[] = [];

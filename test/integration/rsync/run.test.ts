@@ -61,6 +61,8 @@ function makeNear(): Near {
 }
 
 const complete = { verdict: 'complete' };
+/** rsync says 12 where it hears of the closed pipe before ssh has ended. */
+const endOfSsh = expect.stringMatching(/^rsync-(255|12)$/);
 
 describe('rsync over a restricted key', () => {
   it('pulls what is there, and it alone (D6)', async () => {
@@ -176,7 +178,7 @@ describe('rsync over a restricted key', () => {
     const other = await startSshd();
     writeFileSync(near.file('etc/ssh/known_hosts'), other.knownHosts(sshd.port));
     const end = await near.pull();
-    expect(end).toMatchObject({ verdict: 'unreachable', error: { exitCode: 69, code: 'rsync-255' } });
+    expect(end).toMatchObject({ verdict: 'unreachable', error: { exitCode: 69, code: endOfSsh } });
     expect(end.error?.message).toMatch(/Host key verification failed/);
   });
 
@@ -184,11 +186,11 @@ describe('rsync over a restricted key', () => {
     const near = makeNear();
     rmSync(near.file('etc/ssh/pull'));
     const refused = await near.pull();
-    expect(refused).toMatchObject({ verdict: 'unreachable', error: { code: 'rsync-255' } });
+    expect(refused).toMatchObject({ verdict: 'unreachable', error: { code: endOfSsh } });
     expect(refused.error?.message).toMatch(/Permission denied/);
     near.far.leadTo(await freePort());
     const absent = await near.pull();
-    expect(absent).toMatchObject({ verdict: 'unreachable', error: { code: 'rsync-255' } });
+    expect(absent).toMatchObject({ verdict: 'unreachable', error: { code: endOfSsh } });
     expect(absent.error?.message).toMatch(/Connection refused/);
   });
 
