@@ -42,6 +42,10 @@ export function explainStatus(status: number): string {
 const mostLines = 3;
 const mostCharacters = 600;
 
+/** What ssh ends with. rsync may have ended before, with 12, as the pipe to it was closed. */
+const endOfSsh =
+  /^ssh: |^Host key verification failed|^Connection (closed|reset) by |: Permission denied \([a-z,-]+\)/;
+
 /**
  * The first of rsync's complaints, which are the cause: the last ones only add up. Of ssh's the last, which come after its warnings. Of
  * rrsync, a program in Python, what it fell over, and not where.
@@ -50,7 +54,8 @@ export function pickComplaints(output: string, status?: number): string {
   const lines = dropFrames(output.split('\n')).map((line) => line.trim());
   const telling = lines.filter((line) => line !== '' && !isSummary(line));
   const chosen = telling.length > 0 ? telling : lines.filter((line) => line !== '');
-  const few = status === 255 ? chosen.slice(-mostLines) : chosen.slice(0, mostLines);
+  const isOfSsh = status === 255 || chosen.some((line) => endOfSsh.test(line));
+  const few = isOfSsh ? chosen.slice(-mostLines) : chosen.slice(0, mostLines);
   return few.join('; ').slice(0, mostCharacters);
 }
 

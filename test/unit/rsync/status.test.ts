@@ -48,6 +48,24 @@ describe('what rsync answers (R39, O65)', () => {
     expect(pick('  indented', 'rsync: no')).toBe('indented; rsync: no');
   });
 
+  it.each([
+    'ssh: connect to host 192.0.2.7 port 22: Connection refused',
+    'Host key verification failed.',
+    'deploy@control: Permission denied (publickey,password).',
+  ])('repeats what ssh ends with, after its warnings, whichever of the two ends first: %s', (end) => {
+    const warnings = [
+      '@@@@',
+      '@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!',
+      '@@@@',
+      'Someone could be',
+    ];
+    for (const status of [12, 255]) {
+      expect(pickComplaints([...warnings, end, ''].join('\n'), status)).toBe(
+        `@@@@; Someone could be; ${end}`,
+      );
+    }
+  });
+
   it('repeats no more than a line holds', () => {
     expect(pickComplaints('x'.repeat(10_000))).toHaveLength(600);
     expect(pickComplaints('1\n2\n3\n4')).toBe('1; 2; 3');
