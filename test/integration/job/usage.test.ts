@@ -86,7 +86,7 @@ describe('P51, job_resources: what a job has used', () => {
     const program = runs.start(['job', 'run', idOf(job), '--json']);
     await until(() => asked > 0, 60_000);
     const [container = ''] = await runs.containers(job);
-    await askDocker(runs.socket, ['exec', container, 'touch', '/out/go']);
+    await askDocker(engineSocket(), ['exec', container, 'touch', '/out/go']);
     const end = await program.ended;
     expect([end.status, end.stderr, asked]).toEqual([0, '', 1]);
     expect(resourcesOf(job)).toMatchObject({ cpu_consumed_ns: 0, mem_consumed_bytes: 0 });
