@@ -69,7 +69,7 @@ function readPending(runs: JobRuns, job: PloyJob): Pending | undefined {
 }
 
 it('P63 P36 P62: sends the same bytes under the same number after a kill at any byte of them', {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   const runs = await makeJobRuns();
   const proxy = await startByteProxy(Number(new URL(runs.ploy.url).port));

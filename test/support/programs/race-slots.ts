@@ -3,7 +3,7 @@
 // ready, and begins when it is told to.
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { closeJob, listOpenJobs } from '../../../src/lib/jobs/book.ts';
+import { closeJob, listEndedJobs, listOpenJobs } from '../../../src/lib/jobs/book.ts';
 import { giveSlotBack, openInSlot, reserveSlot } from '../../../src/lib/jobs/slots.ts';
 import { silentLog } from '../../../src/lib/report/log.ts';
 import { systemClock } from '../../../src/lib/time.ts';
@@ -19,7 +19,7 @@ async function claim(): Promise<void> {
   process.stdin.destroy();
   let taken = 0;
   let tooMany = 0;
-  for (let round = 0; round < Number(rounds); round += 1) {
+  for (let round = 0; round < Number(rounds) || !(await isRaced()); round += 1) {
     if (!(await reserveSlot(ctx, 1))) continue;
     taken += 1;
     let open = 0;
@@ -28,6 +28,11 @@ async function claim(): Promise<void> {
     giveSlotBack(ctx);
   }
   console.log(JSON.stringify({ taken, tooMany }));
+}
+
+/** Whoever opens has had many turns as well, however slow the machine is. */
+async function isRaced(): Promise<boolean> {
+  return (await listEndedJobs(ctx)).length > 50;
 }
 
 async function open(): Promise<void> {
