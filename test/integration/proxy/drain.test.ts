@@ -108,6 +108,8 @@ describe('a drain', () => {
       data: { tunnels: 0, forced: 0 },
     });
     await endDrain(proxy.ctx);
+    // What the first one has said.
+    proxy.messages.length = 0;
     const tunnel = await openTunnel(proxy.port, '/i/a/');
     const draining = drainProxy(proxy.ctx, { boundMs: 60_000 });
     await untilDraining(proxy);
