@@ -7,7 +7,8 @@ import { aWebDeploy } from '../../support/services.ts';
 
 async function makeBucketNode(): Promise<{ bucket: Bucket; node: TestNode; prefix: string }> {
   const bucket = await startBucket();
-  const node = makeNode({ cluster: { ...bucket.settings, intervals: { edge: '250ms' } }, env: bucket.env });
+  const cluster = { ...bucket.settings, intervals: { edge: '250ms' } };
+  const node = makeNode({ project: 'bucketed', cluster, env: bucket.env });
   const prefix = `nodes/${node.nodeId}`;
   await bucket.write(`${prefix}/node.json`, { nodeId: node.nodeId, role: 'app' });
   await bucket.write('nodes/edge-1/node.json', { nodeId: 'edge-1', role: 'edge' });

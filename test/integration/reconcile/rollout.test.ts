@@ -11,7 +11,7 @@ import { digestTree } from '../../support/tree.ts';
 describe('a tick with nothing to do', () => {
   it('asks the engine once, writes nothing but its run record, and exits 0 (L31, L106)', async () => {
     const proxy = await startEngineProxy(engineSocket());
-    const node = makeNode({ socket: proxy.socket });
+    const node = makeNode({ project: 'idle', socket: proxy.socket });
     await node.deploy([aWebDeploy()]);
     const first = await node.reeve('reconcile', '--json');
     expect([first.status, first.json().outcome]).toEqual([0, 'done']);
@@ -34,7 +34,7 @@ describe('a tick with nothing to do', () => {
 
 describe('a rollout', () => {
   it('of two replicas loses no request of an edge that polls once a second (L98-L102)', async () => {
-    const node = makeNode({ cluster: { intervals: { edge: '1s' } } });
+    const node = makeNode({ project: 'asked', cluster: { intervals: { edge: '1s' } } });
     await node.deploy([aWebDeploy({ image: 'reeve-demo/web:v1' })]);
     expect((await node.reeve('reconcile')).status).toBe(0);
     await node.deploy([aWebDeploy({ image: 'reeve-demo/web:v2' })]);
@@ -56,7 +56,7 @@ describe('a rollout', () => {
 
   it('goes to its end in one run and loses nothing, even if lists of the engine are old when they arrive', async () => {
     const proxy = await startEngineProxy(engineSocket());
-    const node = makeNode({ socket: proxy.socket });
+    const node = makeNode({ project: 'late', socket: proxy.socket });
     proxy.beforeAnswer = (line) => (line === 'GET /containers/json' ? sleep(200) : undefined);
     // Several services, so that looks fall into the middle of one another's steps.
     const services = (image: string): object[] =>
