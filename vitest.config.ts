@@ -1,5 +1,13 @@
 import { defineConfig } from 'vitest/config';
-import { filesBeside, workers } from './test/support/beside.ts';
+import {
+  filesBeside,
+  filesInFirstLane,
+  filesInSecondLane,
+  filesMeasured,
+  systemFilesBeside,
+  systemFilesMeasured,
+  workers,
+} from './test/support/beside.ts';
 
 const integration = {
   globalSetup: ['test/support/build-setup.ts', 'test/support/engine-setup.ts'],
@@ -8,8 +16,14 @@ const integration = {
   expect: { poll: { timeout: 10_000 } },
 };
 
-// Three kinds of test: `unit` touches nothing outside the process but temporary files, `integration` drives real parts one file at
-// a time, but for `integration-beside`, whose files run beside each other; `system` boots a real systemd.
+const system = {
+  globalSetup: ['test/support/system-setup.ts'],
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+};
+
+// Three kinds of test: `unit` touches nothing outside the process but temporary files, `integration` drives real parts, `system` boots
+// a real systemd. What runs beside what is in test/support/beside.ts; scripts/test runs the two lanes at the same time.
 export default defineConfig({
   test: {
     globals: false,
@@ -26,15 +40,6 @@ export default defineConfig({
       },
       {
         test: {
-          name: 'integration',
-          include: ['test/integration/**/*.test.ts'],
-          exclude: filesBeside,
-          fileParallelism: false,
-          ...integration,
-        },
-      },
-      {
-        test: {
           name: 'integration-beside',
           include: filesBeside,
           maxWorkers: workers,
@@ -42,14 +47,34 @@ export default defineConfig({
           ...integration,
         },
       },
+      ...(
+        [
+          ['integration-first', filesInFirstLane],
+          ['integration-second', filesInSecondLane],
+          ['integration-measured', filesMeasured],
+        ] as const
+      ).map(([name, include], index) => ({
+        test: {
+          ...{ name, include: [...include], fileParallelism: false, sequence: { groupOrder: 2 + index } },
+          ...integration,
+        },
+      })),
+      {
+        test: {
+          name: 'system-beside',
+          include: systemFilesBeside,
+          maxWorkers: 2,
+          sequence: { groupOrder: 5 },
+          ...system,
+        },
+      },
       {
         test: {
           name: 'system',
-          include: ['test/system/**/*.test.ts'],
-          globalSetup: ['test/support/system-setup.ts'],
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
+          include: systemFilesMeasured,
           fileParallelism: false,
+          sequence: { groupOrder: 6 },
+          ...system,
         },
       },
     ],

@@ -21,7 +21,6 @@ const folders = [
   'job',
   'lock',
   'notify',
-  'reconcile',
   'release',
   'rsync',
   'rsync-pull',
@@ -75,12 +74,6 @@ export const namesAlone = [
   'notify/latency',
   'notify/listen',
   'notify/listen-faults',
-  'reconcile/acknowledgement',
-  'reconcile/failure',
-  'reconcile/interruption',
-  'reconcile/job',
-  'reconcile/run-interruption',
-  'reconcile/tick',
   'release/fleet',
   'release/turn',
   'rsync-pull/cost',
@@ -93,14 +86,83 @@ export const namesAlone = [
   'store/s3-streams',
 ];
 
+/**
+ * Of the others these measure what a promise is about: they run by themselves, on a machine that does nothing else. All that is left
+ * runs in two lanes, one file at a time in each: what bounds a time by seconds bears one neighbour.
+ */
+const measured = [
+  'api-commands/sweep',
+  'backup/figures',
+  'budget/budget',
+  'claim/idle',
+  'claim/rhythm',
+  'claim/thousand',
+  'commands/command-run',
+  'edge/behaviour',
+  'edge/many',
+  'heartbeat/commands',
+  'heartbeat/jobs',
+  'job/cancelled',
+  'job/cancelled-early',
+  'job/results',
+  'notify/deadline',
+  'notify/fleet',
+  'notify/latency',
+  'proxy/throughput',
+  'release/fleet',
+  'release/turn',
+  'rsync-pull/cost',
+  'store/s3-start',
+];
+
+/**
+ * Folders of the second lane: none of them has replicas, whose ports follow from the names of their services and so would be the same
+ * in both.
+ */
+const secondLane = [
+  'api-commands',
+  'commands',
+  'completion',
+  'edge',
+  'exec',
+  'failure',
+  'faults',
+  'http',
+  'jobs',
+  'ploy',
+  'proxy',
+  'runner',
+  'server',
+  'state',
+];
+const namesOfFirstLane = ['edge/rollout'];
+
 /** How many at a time. */
 export const workers = 3;
 
 const root = resolve(import.meta.dirname, '../..');
-const isAlone = (file: string): boolean =>
-  namesAlone.some((name) => file === `test/integration/${name}.test.ts`);
+const fileOf = (name: string): string => `test/integration/${name}.test.ts`;
+const find = (pattern: string): string[] => globSync(pattern, { cwd: root }).sort();
+
+const files = find('test/integration/**/*.test.ts');
+const alone = new Set(namesAlone.map(fileOf));
 
 /** Paths from the checkout. */
-export const filesBeside = globSync(`test/integration/{${folders.join()}}/**/*.test.ts`, { cwd: root })
-  .filter((file) => !isAlone(file))
-  .sort();
+export const filesMeasured = measured.map(fileOf);
+export const filesBeside = find(`test/integration/{${folders.join()}}/**/*.test.ts`).filter(
+  (file) => !alone.has(file) && !filesMeasured.includes(file),
+);
+const rest = files.filter((file) => !filesBeside.includes(file) && !filesMeasured.includes(file));
+const isSecond = (file: string): boolean =>
+  secondLane.some((folder) => file.startsWith(`test/integration/${folder}/`)) &&
+  !namesOfFirstLane.some((name) => file === fileOf(name));
+export const filesInSecondLane = rest.filter(isSecond);
+export const filesInFirstLane = rest.filter((file) => !isSecond(file));
+
+/** Of the booted machines, which have nothing of each other's: those that measure. The others run two at a time. */
+export const systemFilesMeasured = ['actions', 'edge', 'fresh', 'idle', 'jobs', 'listen', 'proxy'].map(
+  (name) => `test/system/${name}.test.ts`,
+);
+export const systemFilesBeside = find('test/system/*.test.ts').filter(
+  (file) => !systemFilesMeasured.includes(file),
+);

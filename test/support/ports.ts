@@ -10,9 +10,10 @@ import { endPort, firstPort } from '../../src/lib/cluster/ports.ts';
 const lowestPort = 10_000;
 const firstEphemeralPort = 32_768;
 
-/** Workers that run side by side have every eighth port each: none is given twice. */
+/** Workers that run side by side have every eighth port each, and so have lanes: none is given twice. */
 const step = 8;
-const offset = Number(process.env['VITEST_POOL_ID'] ?? 0) % step;
+const { VITEST_POOL_ID: worker, REEVE_TEST_LANE: lane } = process.env;
+const offset = (Number(worker ?? 0) + Number(lane ?? 0)) % step;
 
 const given = new Set<number>();
 

@@ -28,7 +28,9 @@ export async function setup(project: TestProject): Promise<void> {
   sweepHosts();
   sweepPackages();
   buildHostRoot();
-  project.provide('packageFile', await buildPackage());
+  // Of two projects the second one takes the first one's.
+  process.env['REEVE_TEST_PACKAGE'] ??= await buildPackage();
+  project.provide('packageFile', process.env['REEVE_TEST_PACKAGE']);
 }
 
 export function teardown(): void {
