@@ -160,9 +160,16 @@ export const filesInSecondLane = rest.filter(isSecond);
 export const filesInFirstLane = rest.filter((file) => !isSecond(file));
 
 /** Of the booted machines, which have nothing of each other's: those that measure. The others run two at a time. */
-export const systemFilesMeasured = ['actions', 'edge', 'fresh', 'idle', 'jobs', 'listen', 'proxy'].map(
-  (name) => `test/system/${name}.test.ts`,
-);
+export const systemFilesMeasured = [
+  'actions',
+  'actions-faults',
+  'edge',
+  'fresh',
+  'idle',
+  'jobs',
+  'listen',
+  'proxy',
+].map((name) => `test/system/${name}.test.ts`);
 export const systemFilesBeside = find('test/system/*.test.ts').filter(
   (file) => !systemFilesMeasured.includes(file),
 );

@@ -76,7 +76,7 @@ describeHost('a hundred actions under faults', () => {
       const end = ends.get(idOf(service)) as string;
       expect([...(words.get(idOf(service)) ?? [])], service).toEqual([end]);
     }
-  }, 420_000);
+  }, 900_000);
 
   it('leave nothing behind that is under way', async () => {
     const { control, node } = hosts;
@@ -122,7 +122,7 @@ describeHost('a hundred actions under faults', () => {
 
   async function ended(count: number): Promise<void> {
     const isEnded = async (): Promise<boolean> => (readFinals(hosts)?.size ?? 0) >= count;
-    await hosts.control.waitFor(`${count} of them to end`, isEnded, { timeoutMs: 180_000, everyMs: 250 });
+    await hosts.control.waitFor(`${count} of them to end`, isEnded, { timeoutMs: 300_000, everyMs: 250 });
   }
 
   async function approve(some: readonly string[], clock: string | undefined): Promise<void> {
