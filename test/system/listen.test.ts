@@ -74,20 +74,27 @@ describeHost('a node that listens', () => {
     await host.waitFor('a window', isListening);
     const windowOf = async (): Promise<string> => (await host.show(service, 'InvocationID')).InvocationID;
     const window = await windowOf();
-    const times: number[] = [];
-    for (let at = 0; at < 10; at += 1) {
+    const measure = async (wake: () => Promise<unknown>): Promise<number> => {
       await host.waitFor(
         'the tick before to end',
         async () => (await node.runOf('reconcile')).endedAt !== null,
       );
-      const publishedAt = Date.now();
-      await publish(host, topic);
-      await host.waitFor('the tick', async () => (await startOf('reconcile')) > publishedAt, { everyMs: 20 });
-      times.push((await startOf('reconcile')) - publishedAt);
+      const wokenAt = Date.now();
+      await wake();
+      await host.waitFor('the tick', async () => (await startOf('reconcile')) > wokenAt, { everyMs: 20 });
+      return (await startOf('reconcile')) - wokenAt;
+    };
+    const [times, byHand]: [number[], number[]] = [[], []];
+    for (let at = 0; at < 10; at += 1) {
+      times.push(await measure(() => publish(host, topic)));
+      byHand.push(await measure(() => host.sh('touch /run/reeve/wake/reconcile')));
     }
     expect(await windowOf()).toBe(window);
-    tellFigure(`under systemd, from the publish to the tick's start: median ${median(times)} ms`);
-    expect(median(times)).toBeLessThan(250);
+    tellFigure(
+      `under systemd, from the publish to the tick's start: median ${median(times)} ms; from a wake by hand: ${median(byHand)} ms`,
+    );
+    // Of a machine on which a wake by hand takes more than half of that, twice as much as such a one.
+    expect(median(times)).toBeLessThan(Math.max(250, 2 * median(byHand)));
   });
 
   it('is stopped at once, and goes on with the next window, whose timer never rests', async () => {
