@@ -6,6 +6,7 @@ import type { ShardBackend } from '../../../src/lib/cluster/wire.ts';
 import { fetchOnceServed } from '../../support/caddy.ts';
 import { startEdge, type TestEdge } from '../../support/edge.ts';
 import { askEdge, type EdgePlace, openTunnel, type Tunnel } from '../../support/edge-traffic.ts';
+import { readSlowness } from '../../support/machine-speed.ts';
 import { freePort } from '../../support/ports.ts';
 import { startProcess } from '../../support/programs.ts';
 import { median } from '../../support/timing.ts';
@@ -64,7 +65,7 @@ describe('a change of a shard', () => {
       `figure: from a shard's write to the first request served by the new backend: median ${middle.toFixed(0)} ms, ` +
         `slowest ${Math.max(...times).toFixed(0)} ms of ${times.length}`,
     );
-    expect(middle).toBeLessThan(300);
+    expect(middle).toBeLessThan(300 * (await readSlowness()));
   });
 });
 
