@@ -27,23 +27,25 @@ export type RunningEdgeTraffic = {
 const requestTimeoutMs = 15_000;
 /** Connections that are kept open between requests. */
 const keptConnections = 16;
+/** At one time. A machine that cannot answer so many a second is asked less: waiting for its turn would count as no answer. */
+const mostUnderWay = 100;
 
-/** Half of the requests on connections of their own, half on kept ones, until it is stopped. */
+/** So many a second at most, half of them on connections of their own, half on kept ones, until it is stopped. */
 export function startEdgeTraffic(place: EdgePlace, perSecond: number): RunningEdgeTraffic {
   const traffic: EdgeTraffic = { served: 0, failures: [], versions: {} };
   const kept = new Agent({ keepAlive: true, maxSockets: keptConnections });
   const underWay = new Set<Promise<void>>();
   const ending = new AbortController();
   const startedAt = performance.now();
+  const send = (count: number): void => {
+    const one = sendOne(place, count % 2 === 0 ? false : kept, traffic);
+    underWay.add(one);
+    void one.finally(() => underWay.delete(one));
+  };
   const run = async (): Promise<void> => {
     for (let sent = 0; !ending.signal.aborted; ) {
       const due = ((performance.now() - startedAt) / 1000) * perSecond;
-      for (; sent < due; sent += 1) {
-        const agent = sent % 2 === 0 ? false : kept;
-        const one = sendOne(place, agent, traffic);
-        underWay.add(one);
-        void one.finally(() => underWay.delete(one));
-      }
+      for (; sent < due; sent += 1) if (underWay.size < mostUnderWay) send(sent);
       await sleep(2);
     }
   };

@@ -92,7 +92,7 @@ function tell(
 ): void {
   const { served, failures, versions } = traffic;
   console.log(
-    `figure: ${balancer}: rollout of 4 replicas in ${seconds.toFixed(1)} s under ${perSecond} requests/s: ` +
+    `figure: ${balancer}: rollout of 4 replicas in ${seconds.toFixed(1)} s under ${perSecond} requests/s at most: ` +
       `${served} served (${JSON.stringify(versions)}), ${failures.length} failed; of ${tunnelsEach} tunnels each ` +
       `${ended.chat} of another service, ${ended.fresh} of new and ${ended.old} of replaced replicas closed; ${pushes} pushes`,
   );
