@@ -111,7 +111,9 @@ function makeHost(name: string, dir: string, firstLeader: number): Host {
     const end = await run(argv, options);
     if (end.status === 0) return end.stdout;
     const how = end.status ?? end.signal;
-    throw new Error(`on ${name}, ${argv.join(' ')} ended with ${how}:\n${end.stdout}${end.stderr}`);
+    // What a unit failed of, systemctl itself does not say.
+    const more = argv[0] === 'systemctl' ? await tellJournal(run) : '';
+    throw new Error(`on ${name}, ${argv.join(' ')} ended with ${how}:\n${end.stdout}${end.stderr}${more}`);
   };
 
   const sh: Host['sh'] = (script) => output(['sh', '-euc', script]);

@@ -115,7 +115,9 @@ describeHost('a node with a hostile control host', () => {
       },
       { timeoutMs: 90_000, everyMs: 500 },
     );
-    // Once more of everything: nobody is told twice.
+    // Once more of everything: nobody is told twice. The runs that refuse fail, and may just be about to.
+    await whenIdle(node, 'reeve-deploy-action.service');
+    await whenIdle(node, 'reeve-rsync-pull.service');
     await node.output(['systemctl', 'start', 'reeve-rsync-pull', 'reeve-deploy-action']);
     const words = readEvents();
     expect([...words.keys()].sort()).toEqual([...refused, idOf('s0')].sort());
