@@ -96,21 +96,19 @@ async function forward(
 type KillableProgram = { child: { kill(signal: 'SIGKILL'): boolean }; ended: Promise<unknown> };
 
 /**
- * Kills the program at the point-th time, counted from 0, that the proxy sees a request of it or an answer to it; false where there
- * is none. Resolves once it has ended and what it has asked for is done.
+ * Kills the program at the point-th time, counted from 1, that the proxy sees a request of it or an answer to it. Resolves once it has
+ * ended and what it has asked for is done, with how many it has seen: as many as the point, or less where there was no such point.
  */
 export async function killAtPoint(
   program: KillableProgram,
   proxy: EngineProxy,
   point: number,
-): Promise<boolean> {
+): Promise<number> {
   let seen = 0;
-  let isKilled = false;
   const step = async (): Promise<void> => {
-    const isPoint = seen === point;
+    if (seen === point) return;
     seen += 1;
-    if (!isPoint) return;
-    isKilled = true;
+    if (seen !== point) return;
     program.child.kill('SIGKILL');
     await program.ended;
   };
@@ -120,5 +118,5 @@ export async function killAtPoint(
   proxy.beforeRequest = () => {};
   proxy.beforeAnswer = () => {};
   await proxy.settled();
-  return isKilled;
+  return seen;
 }

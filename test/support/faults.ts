@@ -3,6 +3,7 @@
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { choosePoints } from './points.ts';
 import { type ProgramEnd, startNodeProgram, startProcess } from './programs.ts';
 
 export type Fault = {
@@ -12,7 +13,8 @@ export type Fault = {
   effect: string;
 };
 
-export type FaultRun = { fault: Fault; n: number; hit: boolean; end: ProgramEnd };
+/** `calls`: how many of them the thread made that made the most. */
+export type FaultRun = { fault: Fault; n: number; hit: boolean; calls: number; end: ProgramEnd };
 
 export const fileCalls = {
   open: '?open,openat',
@@ -70,9 +72,9 @@ async function runWithFault(act: string, directory: string, fault: Fault, n: num
   target.tell('go');
   const end = await target.ended;
   await tracer.ended;
-  const calls = await readFile(log, 'utf8');
+  const told = await readFile(log, 'utf8');
   await rm(log);
-  return { fault, n, hit: /\(INJECTED\)|killed by SIGKILL/.test(calls), end };
+  return { fault, n, ...readCalls(told), end };
 }
 
 /**
@@ -93,9 +95,34 @@ export async function runUnderFault(
     // One worker thread: strace counts the calls of each thread on its own.
     const env = { ...environment, UV_THREADPOOL_SIZE: '1', NODE_DISABLE_COMPILE_CACHE: '1' };
     const end = await startProcess('strace', [...strace, ...command], env).ended;
-    const calls = await readFile(log, 'utf8');
-    return { fault, n, hit: /\(INJECTED\)|killed by SIGKILL/.test(calls), end };
+    return { fault, n, ...readCalls(await readFile(log, 'utf8')), end };
   } finally {
     await rm(directory, { recursive: true });
   }
+}
+
+function readCalls(log: string): Pick<FaultRun, 'hit' | 'calls'> {
+  const counts = new Map<string, number>();
+  // Its end, where a call is told in two parts, is no call of its own.
+  for (const [, thread = ''] of log.matchAll(/^(\d+) +\w+\(/gm)) {
+    counts.set(thread, (counts.get(thread) ?? 0) + 1);
+  }
+  return { hit: /\(INJECTED\)|killed by SIGKILL/.test(log), calls: Math.max(0, ...counts.values()) };
+}
+
+/** Beyond what any run of ours makes. */
+const never = 10_000;
+
+/**
+ * An attempt runs something with a fault at its Nth call, and checks what comes of it. The first is left alone, and tells how many
+ * calls there are; then some of those, or all of them, are hit. Returns how many were, and how many there are.
+ */
+export async function attemptAtCalls(
+  attempt: (n: number) => Promise<FaultRun>,
+): Promise<{ hits: number; calls: number }> {
+  const { hit, calls } = await attempt(never);
+  if (hit) throw new Error(`it was hit at call ${never}`);
+  let hits = 0;
+  for (const n of choosePoints(calls)) if ((await attempt(n)).hit) hits += 1;
+  return { hits, calls };
 }

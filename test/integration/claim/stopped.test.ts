@@ -16,14 +16,18 @@ const countsStarts =
 const startsOf = (node: ClaimNode, job: PloyJob): string =>
   readFileSync(join(node.root, 'work/runs', job.payload.id, 'artifacts/shared/starts'), 'utf8');
 
-/** Its end and how long it took, without what the machine stood still. */
+/**
+ * Its end and how long it took, without what the machine stood still. `status`: as a shell has it, since a signal that comes when
+ * nobody heeds it any more ends the process all the same.
+ */
 async function stop(program: Program): Promise<{ status: number | null; ms: number; stderr: string }> {
   const still = watchStandstill();
   const startedAtMs = Date.now();
   program.child.kill('SIGTERM');
-  const { status, stderr } = await program.ended;
+  const { status, signal, stderr } = await program.ended;
   const endedAtMs = Date.now();
-  return { status, stderr, ms: endedAtMs - startedAtMs - still.within(startedAtMs, endedAtMs) };
+  const ms = endedAtMs - startedAtMs - still.within(startedAtMs, endedAtMs);
+  return { status: signal === 'SIGTERM' ? 143 : status, stderr, ms };
 }
 
 async function untilAsked(node: ClaimNode, count = 1): Promise<void> {

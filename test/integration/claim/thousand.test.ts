@@ -7,7 +7,7 @@ import { type ClaimNode, makeClaimNode } from '../../support/claim-node.ts';
 import { readSlowness } from '../../support/machine-speed.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
 
-const count = Number(process.env['REEVE_JOBS'] ?? 100);
+const count = Number(process.env['REEVE_JOBS'] ?? 60);
 const limitMs = 120_000 + count * 2_000;
 /** The container's own steps, and the repository's. */
 const notOurs = ['create', 'start', 'wait', 'hydrate', 'diff'];

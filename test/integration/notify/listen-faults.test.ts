@@ -18,7 +18,12 @@ async function startHearing({
   emptyMs?: number;
 } = {}): Promise<{ notified: Notified; ear: Ear; send(): Promise<unknown> }> {
   const notified = await startNotified(['web-1']);
-  await notified.deploy(['web-1']);
+  // A deploy that cannot tell in time has still deployed: the next one makes the queue.
+  const deployed = async (): Promise<string[]> => {
+    await notified.deploy(['web-1']);
+    return await notified.queues.names();
+  };
+  await expect.poll(deployed, limit).toContain(name);
   const ear = startEar(notified.proxy.endpoint, notified.cloud.env, { name, windowMs, ...pace });
   const QueueUrl = await notified.queues.url(name);
   await expect.poll(() => ear.lines, limit).toEqual([`info: 1 message on queue ${name}: woke reconcile`]);
