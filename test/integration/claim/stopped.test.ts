@@ -6,6 +6,7 @@ import { type ClaimNode, makeClaimNode } from '../../support/claim-node.ts';
 import { askDocker } from '../../support/node.ts';
 import { readLines } from '../../support/ploy/jobs.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
+import { choosePoints } from '../../support/points.ts';
 import type { Program } from '../../support/programs.ts';
 import { watchStandstill } from '../../support/standstill.ts';
 
@@ -143,7 +144,8 @@ describe('P46 P34: claim, told to stop', () => {
     const node = await makeClaimNode();
     const jobs: PloyJob[] = [];
     let kept = 0;
-    for (let ms = 0; ms <= 120; ms += 6) {
+    for (const point of choosePoints(21)) {
+      const ms = (point - 1) * 6;
       const job = node.ploy.queueJob({ command: 'echo x >> /share/starts; echo line' });
       jobs.push(job);
       const seen = node.ploy.requestsTo('claim').length;
