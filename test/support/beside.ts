@@ -159,17 +159,8 @@ const isSecond = (file: string): boolean =>
 export const filesInSecondLane = rest.filter(isSecond);
 export const filesInFirstLane = rest.filter((file) => !isSecond(file));
 
-/** Of the booted machines, which have nothing of each other's: those that measure. The others run two at a time. */
-export const systemFilesMeasured = [
-  'actions',
-  'actions-faults',
-  'edge',
-  'fresh',
-  'idle',
-  'jobs',
-  'listen',
-  'proxy',
-].map((name) => `test/system/${name}.test.ts`);
+/** Of the booted machines, which have nothing of each other's: those that count milliseconds. The others run two at a time. */
+export const systemFilesMeasured = ['fresh', 'idle', 'listen'].map((name) => `test/system/${name}.test.ts`);
 export const systemFilesBeside = find('test/system/*.test.ts').filter(
   (file) => !systemFilesMeasured.includes(file),
 );

@@ -1,6 +1,6 @@
 // At which of its points a program is killed. All of them take minutes for each kind: by default a few are taken that lie apart, other
 // ones each day; `REEVE_TEST_POINTS=all`, as `scripts/test long` has it, takes each.
-const most = 5;
+const most = 3;
 const takesAll = process.env['REEVE_TEST_POINTS'] === 'all';
 const day = Math.floor(Date.now() / (24 * 60 * 60_000));
 

@@ -56,7 +56,7 @@ describe('deploy-action, killed at each call that changes the disk (O70),', () =
         rmSync(node.root, { recursive: true });
         return run;
       });
-      expect(hits).toBeGreaterThan(2);
+      expect(hits).toBeGreaterThan(1);
       // Before it began it is run; once it ended its end is known; between the two nobody knows.
       for (const outcome of outcomes) {
         expect(['ran 0 succeeded', 'ran 0 unknown', 'ran 1 unknown', 'ran 1 succeeded']).toContain(outcome);
@@ -103,7 +103,7 @@ describe('deploy-action, where one call that changes the disk fails,', () => {
         rmSync(node.root, { recursive: true });
         return run;
       });
-      expect(hits).toBeGreaterThan(2);
+      expect(hits).toBeGreaterThan(1);
       // Whoever waits for room knows how it ended.
       expect([...outcomes]).toEqual(['succeeded']);
     },
