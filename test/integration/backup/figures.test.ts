@@ -15,7 +15,7 @@ import { makeTempDir } from '../../support/temp.ts';
 const largeMb = Number(process.env['REEVE_BACKUP_MB'] ?? 200);
 const smallMb = 10;
 /** The middle one of them counts. */
-const rounds = 5;
+const rounds = 3;
 
 beforeAll(() => buildPostgresImage(engineSocket()), imageMs);
 

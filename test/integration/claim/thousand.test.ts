@@ -7,7 +7,7 @@ import { type ClaimNode, makeClaimNode } from '../../support/claim-node.ts';
 import { readSlowness } from '../../support/machine-speed.ts';
 import type { PloyJob } from '../../support/ploy/model.ts';
 
-const count = Number(process.env['REEVE_JOBS'] ?? 60);
+const count = Number(process.env['REEVE_JOBS'] ?? 40);
 const limitMs = 120_000 + count * 2_000;
 /** The container's own steps, and the repository's. */
 const notOurs = ['create', 'start', 'wait', 'hydrate', 'diff'];
@@ -17,7 +17,9 @@ it('P7 P50 P51 runs many jobs at concurrency 4: none is lost, none doubled, and 
   // Two cores, and four jobs at once: whatever else runs just then is measured, too.
   retry: 4,
 }, async () => {
-  expect(await runMany(count, 4)).toBeLessThan(300 * (await readSlowness()));
+  const before = await readSlowness();
+  const overheadMs = await runMany(count, 4);
+  expect(overheadMs).toBeLessThan(300 * Math.max(before, await readSlowness()));
 });
 
 /** The median overhead of a job. */
