@@ -30,8 +30,8 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(made, { recursive: true, force: true }));
 
-/** No program of the machine but Debian's own: no npm, no other Node.js. */
-const plain = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
+/** No program of the machine but Debian's own: no npm, no other Node.js. Compiled code goes where that of an installation does. */
+const plain = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', NODE_COMPILE_CACHE: '' };
 
 function run(script: string, ...args: string[]): Promise<ProgramEnd> {
   return startProcess(script, args, plain).ended;
