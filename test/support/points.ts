@@ -15,5 +15,18 @@ export function choosePoints(count: number): number[] {
   });
 }
 
+/**
+ * An attempt ends a run at a point, checks what comes of it, and gives how many points it has seen. The first one goes through, and
+ * tells how many there are.
+ */
+export async function attemptAtPoints(
+  attempt: (point: number) => Promise<number>,
+): Promise<{ taken: number; count: number }> {
+  const count = await attempt(Number.POSITIVE_INFINITY);
+  const points = choosePoints(count);
+  for (const point of points) await attempt(point);
+  return { taken: points.length, count };
+}
+
 /** Of points that only a run with a fault tells the end of: every other one, the first or the second of each pair. */
 export const everyOther = takesAll ? { first: 1, step: 1 } : { first: 1 + (day % 2), step: 2 };

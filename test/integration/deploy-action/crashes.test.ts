@@ -45,7 +45,7 @@ describe('deploy-action, killed at each call that changes the disk (O70),', () =
     'at every %s, deploys at most once and tells one end',
     async (_, calls) => {
       const outcomes = new Set<string>();
-      const { hits } = await attemptAtCalls(async (n) => {
+      const { hits, calls: seen } = await attemptAtCalls(async (n) => {
         const node = makeActionsNode();
         node.put('web');
         const command = [inject('reeveBin'), 'deploy-action'];
@@ -56,6 +56,7 @@ describe('deploy-action, killed at each call that changes the disk (O70),', () =
         rmSync(node.root, { recursive: true });
         return run;
       });
+      expect(seen).toBeGreaterThan(2);
       expect(hits).toBeGreaterThan(1);
       // Before it began it is run; once it ended its end is known; between the two nobody knows.
       for (const outcome of outcomes) {
@@ -93,7 +94,7 @@ describe('deploy-action, where one call that changes the disk fails,', () => {
     'be it any %s, tells one result of one deploy',
     async (_, calls) => {
       const outcomes = new Set<string>();
-      const { hits } = await attemptAtCalls(async (n) => {
+      const { hits, calls: seen } = await attemptAtCalls(async (n) => {
         const node = makeActionsNode();
         node.put('web');
         const command = [inject('reeveBin'), 'deploy-action'];
@@ -103,6 +104,7 @@ describe('deploy-action, where one call that changes the disk fails,', () => {
         rmSync(node.root, { recursive: true });
         return run;
       });
+      expect(seen).toBeGreaterThan(2);
       expect(hits).toBeGreaterThan(1);
       // Whoever waits for room knows how it ended.
       expect([...outcomes]).toEqual(['succeeded']);
